@@ -5,7 +5,8 @@ In IPython and Jupyter::
     %load_ext graphwidget      # from now on cells and backward calls are recorded
     %graphwidget               # the live view
 
-In a script, in marimo, in a test: `view`, `snapshot`, `forecast`, `steps`, `predict`, `explain` and `track`.
+In a script, in marimo, in a test: `view`, `snapshot`, `forecast`, `steps`, `predict`, `explain` and `track`; `load`
+opens the record of a run.
 Everything else that is public is a record that these functions return.
 
 Names are imported when they are first used: `import graphwidget` alone loads neither torch nor
@@ -16,6 +17,8 @@ from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from graphwidget.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -48,11 +51,15 @@ if TYPE_CHECKING:
         VariableChange,
     )
     from graphwidget.notebook.widget import AutogradView
+    from graphwidget.record.problems import UnreadableRecord
+    from graphwidget.record.run_record import RunRecord, load
 
 _HOMES = {
     "graphwidget.api": ("explain", "forecast", "predict", "snapshot", "steps", "track", "view"),
     "graphwidget.capture.tracker": ("Tracker",),
     "graphwidget.notebook.widget": ("AutogradView",),
+    "graphwidget.record.problems": ("UnreadableRecord",),
+    "graphwidget.record.run_record": ("RunRecord", "load"),
     "graphwidget.model": (
         "Answer",
         "BackwardCall",
@@ -81,7 +88,6 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__version__ = "0.1.0"
 __all__ = [
     "Answer",
     "AutogradView",
@@ -99,6 +105,7 @@ __all__ = [
     "Owner",
     "Place",
     "Prediction",
+    "RunRecord",
     "SavedTensor",
     "SlotState",
     "Snapshot",
@@ -107,9 +114,11 @@ __all__ = [
     "Storage",
     "TensorRef",
     "Tracker",
+    "UnreadableRecord",
     "VariableChange",
     "explain",
     "forecast",
+    "load",
     "load_ipython_extension",
     "predict",
     "snapshot",

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from graphwidget.arguments import check_has_graph, no_grad_reason, refuses_unknown_options, tensors_in
@@ -350,7 +351,9 @@ def view(*shown: torch.Tensor | GradientEdge | Tracker, height: int | None = Non
 
 
 @contextmanager
-def track(*, code: Sequence[str] = ()) -> Iterator[Tracker]:
+def track(
+    *, code: Sequence[str] = (), record: str | PathLike[str] | None = None, max_mb: float = 64.0
+) -> Iterator[Tracker]:
     """Track outside a notebook: ``with graphwidget.track() as tracker: ...``.
 
     Parameters
@@ -358,11 +361,16 @@ def track(*, code: Sequence[str] = ()) -> Iterator[Tracker]:
     code
         Packages, modules or folders whose lines are recorded as those of your own files are, although they are
         installed: ``code=["mylib"]``. With ``-`` in front, those whose lines are not: ``code=["-helpers"]``.
+    record
+        A file (``run.gwz``) to write a record to, which `graphwidget.load` opens. An earlier record there gets
+        another name; if no file can be written, that is said, and the block runs without a record.
+    max_mb
+        Bound of that file, in megabytes (10**6 bytes).
 
     Raises
     ------
     ValueError
-        For a name of no file, folder or module.
+        For a name of no file, folder or module, or a bound below 1 MB.
 
     Examples
     --------
@@ -377,11 +385,16 @@ def track(*, code: Sequence[str] = ()) -> Iterator[Tracker]:
     from graphwidget.diagnosis.diagnose import diagnose
     from graphwidget.engine import forecast as engine
     from graphwidget.notebook.notes import explain_call
+    from graphwidget.record.recording import recorded
 
     # 3 frames up: past this function and the two of contextlib's that enter it and the one inside.
-    with capture.track(
-        forecaster=engine.forecast, diagnose=diagnose, explain=explain_call, code=code, depth=4
-    ) as tracker:
+    with (
+        recorded(record, max_mb) as follow,
+        capture.track(
+            forecaster=engine.forecast, diagnose=diagnose, explain=explain_call, code=code, depth=4
+        ) as tracker,
+    ):
+        follow(tracker)
         begin_tracking(tracker)
         try:
             yield tracker

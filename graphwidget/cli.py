@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from graphwidget.programs.target import Program, Start
 
 CANNOT_RUN = 2
+RECORDS = ".gwz"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,10 +47,10 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     explain = commands.add_parser(
-        "explain", help="run a notebook or script and say what its backward calls freed and met"
+        "explain", help="run a notebook or script, or open a record, and say what its backward calls freed and met"
     )
     _add_options(explain)
-    _add_target(explain, "a notebook (.ipynb), Python with `# %%%%` cells, or a plain script (.py)")
+    _add_target(explain, "a notebook (.ipynb), Python with `# %%%%` cells, a plain script (.py), or a record (.gwz)")
     explain.set_defaults(run=_explain)
 
     run = commands.add_parser(
@@ -139,6 +140,8 @@ def _explain(options: argparse.Namespace) -> int:
     from graphwidget.programs.target import StoppedProgram, UnreadableProgram, order_of, read
 
     start = _start_of(options)
+    if start.target.endswith(RECORDS) and not start.module:
+        return _explain_record(_options_behind(start, options), options)
     try:
         program = None if start.module else read(start.target)
         if program is None or program.plain:
@@ -156,11 +159,29 @@ def _explain(options: argparse.Namespace) -> int:
             answer = explain(program, order, start, options)
     except (UnreadableProgram, StoppedProgram, ImportError) as error:
         return _cannot(error)
-    if options.format == "diff" and not answer.text:
+    return _answer(answer.text, answer.status, options)
+
+
+def _explain_record(start: Start, options: argparse.Namespace) -> int:
+    """A record is read and not run: that needs no torch."""
+    from graphwidget.record.problems import UnreadableRecord
+    from graphwidget.record.run_record import load
+
+    try:
+        if start.arguments or options.order:
+            raise UnreadableRecord(f"{start.target}: a record is only read: it takes no arguments and no --order")
+        record = load(start.target)
+        return _answer(record.explain(options.format), record.status, options)
+    except (UnreadableRecord, ImportError) as error:
+        return _cannot(error)
+
+
+def _answer(text: str, status: int, options: argparse.Namespace) -> int:
+    if options.format == "diff" and not text:
         print("graphwidget: no fix is an edit of a file below this folder", file=sys.stderr)
     else:
-        _write(answer.text)
-    return answer.status
+        _write(text)
+    return status
 
 
 def _in_a_process(start: Start, options: argparse.Namespace) -> Answer:

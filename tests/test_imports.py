@@ -45,6 +45,18 @@ ALLOWED = {
     "render": {"model"},
     "replies": {"model", "engine", "capture.ghosts", "diagnosis", "render"},
     "exports": {"model", "engine", "diagnosis", "render", "replies"},
+    "version": set(),
+    "record": {
+        "model",
+        "capture.calls.history",
+        "capture.calls.models",
+        "capture.ghosts",
+        "diagnosis",
+        "render",
+        "exports",
+        "notebook.recorded",
+        "version",
+    },
     "arguments": set(),
     "notebook": {
         "arguments",
@@ -71,12 +83,13 @@ ALLOWED = {
         "notebook.views",
         "notebook.live",
         "notebook.notes",
+        "record",
     },  # fmt: skip
     "trials": {"model", "diagnosis"},
-    "programs": {"trials", "model", "engine", "capture", "diagnosis", "render", "exports", "notebook"},
-    "cli": {"model", "exports", "programs", "trials", "notebook"},
+    "programs": {"trials", "model", "engine", "capture", "diagnosis", "render", "exports", "notebook", "record"},
+    "cli": {"model", "exports", "programs", "trials", "notebook", "record"},
     "__main__": {"cli"},
-    "__init__": {"model", "capture", "notebook", "api"},
+    "__init__": {"model", "capture", "notebook", "api", "record", "version"},
 }
 # The one import that goes up, and only inside a function: `Snapshot.export` and its `to_*` methods read one table.
 UP = ("model.exports", "exports.formats")

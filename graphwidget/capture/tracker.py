@@ -320,6 +320,8 @@ class Tracker:
         with self._guarded():
             self.failures.measure(call, error)
         self.failures.add_note(call, error)
+        if self.history.follower is not None:
+            self.history.follower.failed(call)
 
     def _forget_the_dead(self) -> None:
         """Limit the memory for uids: living nodes and the nodes of remembered graphs stay."""

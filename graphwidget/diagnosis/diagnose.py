@@ -10,20 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from graphwidget.diagnosis.findings import (
-    idle_step,
-    inplace,
-    leak,
-    no_grad,
-    none_grads,
-    refused,
-    second_backward,
-    silent,
-    starved,
+from graphwidget.diagnosis.findings import inplace, leak, no_grad, none_grads, refused, second_backward, silent
+from graphwidget.diagnosis.findings.refusals import (
+    checkpoints,
+    custom_functions,
+    inference,
+    replicas,
     unexplained,
+    unused,
 )
-from graphwidget.diagnosis.findings.refusals import checkpoints, custom_functions, inference, replicas, unused
-from graphwidget.diagnosis.findings.silences import unheld
+from graphwidget.diagnosis.findings.silences import flat, idle_step, kept_grads, loop_order, starved, unheld
 from graphwidget.diagnosis.fixes.harm import destroys
 from graphwidget.diagnosis.locating import located
 from graphwidget.diagnosis.numbering import with_numbers, without_numbers
@@ -72,6 +68,9 @@ DETECTORS: tuple[Detector, ...] = (
     idle_step.find,
     starved.find,
     unheld.find,
+    flat.find,
+    kept_grads.find,
+    loop_order.find,
     none_grads.of_reads,
     inplace.would_fail,
 )

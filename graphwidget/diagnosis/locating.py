@@ -1,4 +1,4 @@
-"""Where a person should look first, and what a finding is about: the same fields for findings of all kinds."""
+"""Where to look first, and which tensors a finding is about: the same fields for findings of all kinds."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def located(record: Record, finding: Finding) -> Finding:
 
 
 def _stored_at(record: Record, finding: Finding) -> Place | None:
-    """The line that keeps the graphs that pile up: the one that the first edit has store numbers."""
+    """The line that keeps the graphs that pile up: the one that the first edit makes store numbers."""
     fix = next((one for one in finding.fixes if one.edits and one.at is not None), None)
     if finding.kind != "leak" or fix is None or fix.at is None:
         return finding.made_at if finding.kind == "leak" else None
@@ -47,6 +47,6 @@ def _known(place: Place) -> Place | None:
 
 
 def _names(finding: Finding) -> tuple[str, ...]:
-    """What carried the graph over or holds it, and the tensor."""
+    """The carriers or holders of the graph, and the tensor."""
     paths = [path for path in (*finding.carriers, finding.tensor) if path and not is_notebook_s(path)]
     return tuple(dict.fromkeys(map(spoken, paths)))

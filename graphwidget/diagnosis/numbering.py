@@ -1,7 +1,7 @@
-"""Numbers for files, and for cells without an execution count (marimo), for the time of a diagnosis.
+"""Numbers for files, and for cells without an execution count (marimo), during a diagnosis.
 
-A diagnosis finds the text of a place by the number of its cell, and a file is to it a cell that has run. Such runs get
-a number below zero; in the texts of findings ``In[-4], line 15`` becomes ``proj/model.py:15``, or ``line 15`` where the
+A diagnosis finds the text of a place by the number of its cell, and treats a file as a cell that has run. Such runs get
+a number below zero. In the texts of findings ``In[-4], line 15`` becomes ``proj/model.py:15``, or ``line 15`` where the
 code is in no file.
 """
 
@@ -47,7 +47,7 @@ def without_numbers(record: Record, finding: Finding) -> Finding:
 
 
 class _Names:
-    """What the numbers stand for: files; None: a cell without a number."""
+    """The names behind the numbers: files; None: a cell without a number."""
 
     def __init__(self, files: Mapping[int, str | None]) -> None:
         self._files = files
@@ -97,7 +97,7 @@ def _above_zero(number: int | None) -> int | None:
 
 
 class _Numbers:
-    """The numbers that runs have meanwhile."""
+    """The numbers of the runs during a diagnosis."""
 
     def __init__(self, record: Record) -> None:
         unnumbered = [n for n, run in record.runs.items() if run.cell is None]
@@ -130,7 +130,7 @@ class _Numbers:
         return replace(place, cell=inner, outer_cell=outer, stack=stack)
 
     def _cell_of(self, place: Place) -> int | None:
-        """Of a line that may belong to another cell than the one that ran: compare the texts."""
+        """The number of a line that may belong to another cell than the one that ran, found by its text."""
         run = place.run if place.run is not None else -1
         text = source.line_text(self._texts[run], place.line) if run in self._texts else None
         return self._of[run] if text == place.source.strip() else None

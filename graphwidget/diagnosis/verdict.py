@@ -18,7 +18,7 @@ _OF_AUTOGRAD = re.compile(
 
 
 def verdict(record: Record, findings: Iterable[Finding]) -> Verdict:
-    """What the findings leave open."""
+    """What was examined, and which errors the findings leave unexplained."""
     found = list(findings)
     raised = [call for call in record.calls if call.result == "raised"]
     with_finding = {finding.call for finding in found if not finding.unexplained}
@@ -29,8 +29,8 @@ def verdict(record: Record, findings: Iterable[Finding]) -> Verdict:
     runs = [run for run in record.runs.values() if run.error is not None]
     refused = [run for run in runs if run.through_backward and run.error not in failed]
     outside = [run for run in runs if not run.through_backward]
-    told = [finding for finding in found if finding.call is None and not finding.unexplained]
-    places = {finding.failed_at or finding.made_at for finding in told} - {None}
+    others = [finding for finding in found if finding.call is None and not finding.unexplained]
+    places = {finding.failed_at or finding.made_at for finding in others} - {None}
     settled = {_same(run) for run in runs if run.error_place in places}
     open_: dict[object, CellRun] = {}
     other: dict[object, CellRun] = {}
@@ -51,7 +51,7 @@ def verdict(record: Record, findings: Iterable[Finding]) -> Verdict:
 
 
 def _alike(call: BackwardCall) -> tuple[object, ...]:
-    """The same error of the same line is one error, however often a loop raises it."""
+    """A key that equal errors of one line share, however often a loop raises them."""
     return (call.place.spot or call.n, call.error_type, call.error)
 
 

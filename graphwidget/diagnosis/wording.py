@@ -1,4 +1,4 @@
-"""How findings and fixes write places, code, names and iterations: in one place, so that all of them agree."""
+"""How findings and fixes write places, code, names and iterations: here once, so that all of them agree."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def no_gradient(paths: tuple[str, ...], why: str) -> str:
 
 
 def number(n: int) -> str:
-    """Calls as people count them: ① for n = 0. The view draws both forms alike.
+    """The number of a call as people count: ① for n = 0. The view draws both forms in the same way.
 
     Beyond ⑩ in words: a terminal's or a notebook's usual fonts on Linux (DejaVu) have no ⑪.
     """
@@ -112,7 +112,7 @@ def opening(n: int) -> str:
 
 
 def spoken(path: str) -> str:
-    """A path as a sentence can say it: ``h`` for ``step:h``, ``gen.gi_frame[h]``, ``f.__closure__[h]``."""
+    """A path as a sentence writes it: ``h`` for ``step:h``, ``gen.gi_frame[h]``, ``f.__closure__[h]``."""
     hidden = re.fullmatch(r".*\.(?:__closure__|gi_frame)\[(\w+)\](.*)", path)
     return hidden[1] + hidden[2] if hidden else local(path).split(" -> ", 1)[0]
 
@@ -135,7 +135,7 @@ def iteration_text(record: Record, place: Place) -> str:
     if run is None:
         return f"iteration {place.iteration}"
     loops = source.loops_around(run.source, place.outer_line or 0)
-    counted = loops[-1:]  # the innermost loop of the cell; or, in a function that no loop has called, of that
+    counted = loops[-1:]  # the innermost loop of the cell; if there is none, the innermost one of the function
     if (place.cell, place.line) != (place.outer_cell, place.outer_line):
         text = next((one.source for one in record.runs.values() if one.cell == place.cell), "")
         inside = source.loops_around(text, place.line or 0)
@@ -154,7 +154,7 @@ def own_path(ref: TensorRef | None) -> str | None:
 
 
 def is_notebook_s(path: str) -> bool:
-    """Whether IPython gave the name, such as `_`, `___`, `_3` and `Out[3]`, or it is a part of one."""
+    """Whether a path begins with a name of IPython's, such as `_`, `___`, `_3` and `Out[3]`."""
     return re.match(r"_{1,3}\d*(?!\w)|Out\[", path) is not None
 
 

@@ -34,7 +34,7 @@ class Written(NamedTuple):
 
     @property
     def keeps(self) -> str:
-        """The argument that makes it keep what its nodes saved; empty: it frees that."""
+        """The argument that makes the call keep what its nodes saved; empty: the call frees that."""
         return kept_by(self.create_graph if self.retain_graph is None else self.retain_graph, self.create_graph)
 
 

@@ -51,15 +51,15 @@ def _divided(snapshot: Snapshot) -> dict[str, int]:
                 of_storage[storage] = of_storage.get(storage, frozenset()) | reached[node]
     for storage, who in of_storage.items():
         held[who] = held.get(who, 0) + snapshot.storages.bytes[storage]
-    told: dict[str, int] = {}
+    bytes_of: dict[str, int] = {}
     for who, count in held.items():
-        name = _told(who, names.values())
-        told[name] = told.get(name, 0) + count
-    return told
+        name = _label(who, names.values())
+        bytes_of[name] = bytes_of.get(name, 0) + count
+    return bytes_of
 
 
 def _reached(snapshot: Snapshot, names: Mapping[int, str]) -> list[frozenset[str]]:
-    """Of each node the names whose graphs contain it."""
+    """For each node the names whose graphs contain it."""
     nothing: frozenset[str] = frozenset()
     reached = [nothing] * len(snapshot)
     own = {node: frozenset([name]) for node, name in names.items()}
@@ -74,7 +74,7 @@ def _reached(snapshot: Snapshot, names: Mapping[int, str]) -> list[frozenset[str
     return reached
 
 
-def _told(who: frozenset[str], order: Iterable[str]) -> str:
+def _label(who: frozenset[str], order: Iterable[str]) -> str:
     if not who:
         return NOBODY
     if len(who) > _MOST_NAMES:
@@ -92,10 +92,10 @@ def bands(moments: Sequence[Mapping[str, int]], most: int = 12) -> tuple[tuple[s
     called = {name: name for name in names}
     for shorter in (_one_for_all, _variable):
         if len(set(called.values())) > most:
-            called = {name: shorter(told) for name, told in called.items()}
+            called = {name: shorter(label) for name, label in called.items()}
     if len(set(called.values())) > most:
         kept = _largest(moments, called, most - 1)
-        called = {name: told if told in kept else OTHERS for name, told in called.items()}
+        called = {name: label if label in kept else OTHERS for name, label in called.items()}
     shown = tuple(sorted(dict.fromkeys(called.values()), key=_is_no_single_name))
     return shown, [[row.get(name, 0) for name in shown] for row in (_renamed(moment, called) for moment in moments)]
 

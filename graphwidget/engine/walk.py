@@ -77,12 +77,12 @@ def walk(
     """Simulate one backward call on `snapshot`, node by node. Parameters: see `forecast`."""
     keep = create_graph if retain_graph is None else retain_graph
     run = _Recorded(snapshot, roots, inputs or None, create_graph, captures=api != "backward")
-    told = result(run, keep, grad_given=grad_given, **more)
-    return Walk(tuple(_turns(run, told)), told)
+    forecast = result(run, keep, grad_given=grad_given, **more)
+    return Walk(tuple(_turns(run, forecast)), forecast)
 
 
-def _turns(run: _Recorded, told: Forecast) -> list[Turn]:
-    if told.ok is False and told.fails_at is None and not run.executed and not run.passed:
+def _turns(run: _Recorded, forecast: Forecast) -> list[Turn]:
+    if forecast.ok is False and forecast.fails_at is None and not run.executed and not run.passed:
         return []  # refused before any node ran
     starts = {root.node for root in run.roots if root.node >= 0}
     arriving: dict[int, list[Gradient]] = {}
@@ -92,9 +92,9 @@ def _turns(run: _Recorded, told: Forecast) -> list[Turn]:
     order: list[tuple[int, Any]] = [(node, "runs") for node in run.executed]
     for node, position in reversed(run.passed):
         order.insert(position, (node, "captures"))
-    stopped = told.fails_at or told.unknown_at
+    stopped = forecast.fails_at or forecast.unknown_at
     if stopped is not None:
-        order.append((stopped.index, "raises" if told.ok is False else "unknown"))
+        order.append((stopped.index, "raises" if forecast.ok is False else "unknown"))
     turns = []
     for node, what in order:
         sends = run.sent.get(node, ()) if what == "runs" else ()

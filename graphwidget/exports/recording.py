@@ -42,11 +42,11 @@ def recording(drawing: Drawing) -> dict[str, Any]:
     left = MOST - sum(map(_length, answers.values()))
     kept: set[int] = set()
     for event in reversed(drawing.events):
-        told = dict(_about(drawing, event))
-        left -= sum(map(_length, told.values()))
+        found = dict(_about(drawing, event))
+        left -= sum(map(_length, found.values()))
         if left < 0:
             break
-        answers |= told
+        answers |= found
         kept.add(event.id)
     stored = tuple(event if event.id in kept else replace(event, snapshot=None) for event in drawing.events[:-1])
     answers["keepers"] = keeping(drawing)
@@ -79,8 +79,8 @@ def _forecasts(drawing: Drawing) -> Iterator[tuple[str, dict[str, Any]]]:
             continue
         forecasts = {}
         for name, keep in (("backward", False), ("retain", True)):
-            told = forecast(snapshot, [root.ref], retain_graph=keep, grad_given=True)
-            forecasts[name] = shown(snapshot, drawing.calls, told)
+            foreseen = forecast(snapshot, [root.ref], retain_graph=keep, grad_given=True)
+            forecasts[name] = shown(snapshot, drawing.calls, foreseen)
             steps = steps_ahead(replace(snapshot, roots=(root.ref,)), keep)
             walk = -1 - 2 * root.id - keep
             yield f"steps_ahead {root.id} {str(keep).lower()}", {**_all_steps(steps, walk, None), "wire": None}

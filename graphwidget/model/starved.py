@@ -41,9 +41,11 @@ class UnheldLeaf:
 class KeptGradients:
     """A parameter whose `.grad` was the same tensor at all steps of its optimizer, and grew in between.
 
-    `place` is the last step's, `path` names the parameter, `steps` says how many steps there were.
+    `place` is a step's, `path` names the parameter, `steps` says how many steps there were. `after_calls` counts the
+    backward calls that had begun before the one at `place`.
     """
 
     place: Place
     path: str
     steps: int
+    after_calls: int

@@ -1,4 +1,4 @@
-"""Serves the requests of the page. Each one is answered, whatever happens; no text of it is ever evaluated.
+"""Serves the requests of the page. Each one is answered, also after an error; no text of it is ever evaluated.
 
 A message is one of the `VERBS` (`requests.py`). It is checked there, and here against what the picture offered. The
 answer is ``{"id": 17, "ok": true, "result": {...}}`` or ``{"id": 17, "ok": false, "error": {"message": ..., "next":
@@ -149,7 +149,7 @@ class Actions:
     def _offer(self, root: int) -> Offer:
         offer = self._offers.current.get(root)
         if offer is None:
-            raise Refused(f"{OUT_OF_DATE}: that root is gone, or has been computed anew.", LOOK_AGAIN)
+            raise Refused(f"{OUT_OF_DATE}: that root is gone, or has been computed again.", LOOK_AGAIN)
         return offer
 
     # -- verbs that only read --------------------------------------------------------------------------
@@ -351,7 +351,7 @@ class Actions:
         if error:
             said = _message(f"Rebuilding {path} stopped: {error}", alert=True)
         else:
-            said = _message(f"{path} was built afresh by running {', '.join(f'In[{cell}]' for cell in cells)} again.")
+            said = _message(f"{path} was built again by running {', '.join(f'In[{cell}]' for cell in cells)}.")
         return {"cells": cells, "error": error, "said": said}
 
 

@@ -80,7 +80,7 @@ class TrackerSource:
             tensor = search.tensor_at(path)
             if tensor is not None and node_uid(tensor, self._tracker.identity, self._tracker) == uid:
                 return tensor
-        raise OutOfDate(f"`{ref.path}` is gone, or has been computed anew.")
+        raise OutOfDate(f"`{ref.path}` is gone, or has been computed again.")
 
     def graph(self, tensor: torch.Tensor) -> Snapshot:
         from graphwidget.notebook.live import take_graphs

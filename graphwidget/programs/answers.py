@@ -8,13 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import torch
 
 from graphwidget.capture.tracker import Tracker
 from graphwidget.diagnosis.verdict import verdict
 from graphwidget.exports.formats import ANSWERS
+from graphwidget.exports.texts import texts_of
 from graphwidget.model import Drawing, Finding, Record
 from graphwidget.programs.journal import Answer, Journal
 from graphwidget.programs.target import Start
@@ -68,7 +68,7 @@ def answer(
         target=start.target,
         argv=start.arguments,
         exit=journal.exit,
-        texts=_texts(record),
+        texts=texts_of(record),
         not_tried=not_tried,
     )
     raised = any(not error.leaves for error in journal.errors)
@@ -89,18 +89,3 @@ def _ran(asked: Asked, record: Record, findings: Sequence[Finding], tracker: Tra
         memory=memory_of_this_process(),
         cell_of=journal.cell,
     )
-
-
-def _texts(record: Record) -> dict[str, str]:
-    """The files that ran and lie below the working directory, if they are still what ran; with their ends of lines."""
-    texts: dict[str, str] = {}
-    for run in record.runs.values():
-        if run.file is None or run.edited or not run.source or Path(run.file).is_absolute():
-            continue
-        try:
-            text = Path(run.file).read_bytes().decode("utf-8")
-        except (OSError, UnicodeDecodeError):
-            continue
-        if text.replace("\r\n", "\n").removesuffix("\n") == run.source.removesuffix("\n"):
-            texts[run.file] = text
-    return texts

@@ -54,9 +54,11 @@ class ProgramRun:
     target, argv
         What was to be run, and the program's ``sys.argv[1:]``.
     exit
-        The status that the program itself would have exited with.
+        The status that the program itself would have exited with; None: unknown.
     texts
         The files that ran, by their paths relative to the working directory, as they are on the disk.
+    notes
+        Sentences on what all this was read from.
     not_tried
         Why no fix was tried, as a sentence.
     """
@@ -71,8 +73,9 @@ class ProgramRun:
     cell_of: CellOf = lambda number: number
     target: str = ""
     argv: Sequence[str] = ()
-    exit: int = 0
+    exit: int | None = 0
     texts: Mapping[str, str] = field(default_factory=dict)
+    notes: Sequence[str] = ()
     not_tried: str = ""
 
 
@@ -100,6 +103,7 @@ def json_text(run: ProgramRun) -> str:
         "target": run.target,
         "argv": list(run.argv),
         "exit": run.exit,
+        "notes": list(run.notes),
         "errors": [
             {"step": error.step, "cell": error.cell, "line": error.line, "type": error.type, "message": error.message}
             | _places_of(error.place, cell_of)
@@ -119,7 +123,8 @@ def json_text(run: ProgramRun) -> str:
 
 def text(run: ProgramRun) -> str:
     """The answer for people."""
-    lines = [f"{run.file} · torch {run.torch}", "", count(run.verdict.calls, "backward call"), *call_lines(run.calls)]
+    head = [f"{run.file} · torch {run.torch}", *run.notes]
+    lines = [*head, "", count(run.verdict.calls, "backward call"), *call_lines(run.calls)]
     for error in run.errors:
         first = next(iter(error.message.strip().splitlines()), "")
         raised = f"{cell_text(error.number, error.line, error.place)} raised {error.type}"

@@ -52,7 +52,7 @@ def forecast_lines(call: str, forecast: Forecast) -> Iterator[str]:
     size = bytes_text(forecast.freed_bytes)
     slots = count(sum(map(len, forecast.frees.values())), "saved tensor")
     if forecast.ok is None:
-        yield f"{call} cannot be foretold: {forecast.why}"
+        yield f"Whether {call} would succeed is unknown: {forecast.why}"
     elif forecast.ok:
         yield f"{call} would succeed: {count(len(forecast.executes), 'node')} would run."
     else:

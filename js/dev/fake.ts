@@ -368,7 +368,7 @@ export class FakeKernel {
           Object.assign(slot, { state: 0, freedBy: undefined });
         this.publish();
         return {
-          said: { kind: "status", text: `${root!.path} was built afresh by running its cells again.`, next: "" },
+          said: { kind: "status", text: `${root!.path} was built again by running its cells.`, next: "" },
         };
       case "cancel":
         this.waiting = [];

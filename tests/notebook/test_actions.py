@@ -213,7 +213,7 @@ def test_a_root_that_died_is_out_of_date(stage: Stage) -> None:
 def test_a_root_that_was_computed_anew_is_out_of_date(stage: Stage) -> None:
     old = stage.root("loss")
     stage.names["loss"] = (stage.names["w"] * 5).sum()
-    assert "computed anew" in stage.refusal("backward", root=old)
+    assert "computed again" in stage.refusal("backward", root=old)
     assert stage.names["w"].grad is None
 
 
@@ -307,7 +307,7 @@ def test_a_stored_moment_can_be_asked_for(stage: Stage) -> None:
 
 def test_rebuild_runs_the_recorded_cells_in_order(stage: Stage) -> None:
     stage.cell("loss2 = loss * 2")
-    said = {"kind": "status", "text": "loss2 was built afresh by running In[1], In[2] again.", "next": ""}
+    said = {"kind": "status", "text": "loss2 was built again by running In[1], In[2].", "next": ""}
     assert stage.result("rebuild", root=stage.root("loss2")) == {"cells": [1, 2], "error": None, "said": said}
     assert [run.source for run in stage.rerun] == [FORWARD, "loss2 = loss * 2"]
 

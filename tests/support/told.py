@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,6 +13,8 @@ from graphwidget.diagnosis.diagnose import diagnose
 from graphwidget.engine.forecast import forecast
 from graphwidget.model import Finding
 
+TESTS = str(Path(__file__).parents[1])
+
 __all__ = ["findings_of", "said"]
 
 
@@ -19,6 +22,7 @@ def findings_of(*cells: str, **names: Any) -> tuple[Finding, ...]:
     """Run cells with a tracker, also after an error, and return the findings. `names` stand for objects beforehand."""
     space: dict[str, Any] = {"__name__": "__main__", "torch": torch, "nn": torch.nn, **names}
     tracker = Tracker(lambda: space, forecaster=forecast, diagnose=diagnose)
+    tracker.code(left_out=[TESTS])  # the tests are no part of the program
     tracker.start()
     torch.manual_seed(0)
     try:

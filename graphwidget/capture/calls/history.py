@@ -5,11 +5,12 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Protocol
 
 from graphwidget.capture.calls.models import CountedCall, record_of
 from graphwidget.model import BackwardCall, Event, Place, Snapshot
 
-__all__ = ["History", "size_of"]
+__all__ = ["Follower", "History", "size_of"]
 
 # Rough bytes of a record, an event, a small object.
 _CALL, _EVENT, _OBJECT = 2000, 500, 240
@@ -23,6 +24,22 @@ def size_of(snapshot: Snapshot) -> int:
     tables = len(snapshot.places) + len(snapshot.storages.owners) + len(snapshot.owners) + len(snapshot.modules)
     objects = _OBJECT * (tables + len(snapshot.leaves) * 2)
     return columns + len(snapshot.kind) * _NODE + len(snapshot.slot_state) + objects
+
+
+class Follower(Protocol):
+    """What gets everything that a history gets, at once: it writes a record. Its methods raise nothing of their own."""
+
+    def called(self, call: BackwardCall) -> None:
+        """A call has ended."""
+
+    def counted(self, call: CountedCall, event: int) -> None:
+        """A call has ended that was only counted; `event` is the id of its event."""
+
+    def failed(self, call: BackwardCall) -> None:
+        """A call raised, which was measured and explained after it had ended."""
+
+    def happened(self, event: Event) -> None:
+        """An event: of a call that was recorded in full, or the end of a cell."""
 
 
 class History:
@@ -48,6 +65,7 @@ class History:
         self._counted: list[tuple[int, CountedCall]] = []
         self.next_event = 0
         self.merged_calls = 0
+        self.follower: Follower | None = None
         self._after: dict[int, Snapshot] = {}  # n -> the graph as the call left it
         self._graph_bytes: dict[int, int] = {}  # n -> bytes of its two graphs
         self._event_bytes: dict[int, int] = {}  # id -> bytes of its snapshot
@@ -80,6 +98,8 @@ class History:
     def count_call(self, counted: CountedCall) -> None:
         """Remember a call that was only counted, and its event."""
         self._counted.append((self.next_event, counted))
+        if self.follower is not None:
+            self.follower.counted(counted, self.next_event)
         self.next_event += 1
         self._size += _CALL + _EVENT
         if self._size > self.limit:
@@ -89,6 +109,8 @@ class History:
         """Remember a call."""
         self.calls[call.n] = call
         self._size += _CALL + 8 * len(call.executed)
+        if self.follower is not None:
+            self.follower.called(call)
 
     def add_event(self, event: Event) -> Event:
         """Remember an event, and drop old details if there are too many bytes."""
@@ -107,6 +129,8 @@ class History:
             self._size += self._event_bytes[event.id]
         if self._size > self.limit:
             self._make_room()
+        if self.follower is not None:
+            self.follower.happened(event)
         return event
 
     def graph_after(self, call: BackwardCall) -> Snapshot | None:

@@ -23,8 +23,9 @@ class _Followed:
         self.grad, self.version = weakref.ref(grad), version_of(grad)
         self.steps, self.always = 1, True
         self.place: Place | None = None
+        self.calls = 0
 
-    def step(self, where: Callable[[], Place | None]) -> None:
+    def step(self, where: Callable[[], Place | None], calls: Callable[[], int]) -> None:
         parameter = self.parameter()
         grad = internals.grad(parameter) if parameter is not None else None
         if not self.always or grad is None or grad is not self.grad() or version_of(grad) == self.version:
@@ -32,21 +33,21 @@ class _Followed:
             return
         self.steps, self.version = self.steps + 1, version_of(grad)
         if not self.steps & (self.steps - 1) or self.place is None:
-            self.place = where()
+            self.place, self.calls = where(), calls()
 
 
 class KeptGrads:
-    """One parameter of each optimizer is looked at."""
+    """One parameter of each optimizer is looked at. `calls` returns the number of backward calls that have begun."""
 
-    def __init__(self, watched: WatchedTensors) -> None:
-        self.watched = watched
+    def __init__(self, watched: WatchedTensors, calls: Callable[[], int]) -> None:
+        self.watched, self.calls = watched, calls
         self._followed: dict[int, _Followed] = {}
 
     def step(self, optimizer: Any, parameters: Sequence[Any], where: Callable[[], Place | None]) -> None:
         """Note a step. `where` is asked only while the gradient has never been cleared."""
         known = self._followed.get(id(optimizer))
         if known is not None and known.optimizer() is optimizer:
-            known.step(where)
+            known.step(where, self.calls)
             return
         if len(self._followed) >= MAX_OPTIMIZERS:
             return
@@ -61,7 +62,7 @@ class KeptGrads:
     def found(self) -> tuple[KeptGradients, ...]:
         """Return the parameters whose gradients were never cleared between two steps or more."""
         return tuple(
-            KeptGradients(one.place, one.path, one.steps)
+            KeptGradients(one.place, one.path, one.steps, one.calls)
             for one in self._followed.values()
             if one.always and one.steps > 1 and one.place is not None
         )

@@ -62,7 +62,8 @@ class OptimizerSteps:
         self._last: dict[int, _LastStep] = {}  # by the `id` of the optimizer
         # `id` of an optimizer that has never modified anything -> its last step, as a write without tensors
         self.idle: dict[int, Write] = {}
-        self.starved, self.unheld, self.kept_grads = Starved(watched), Unheld(watched), KeptGrads(watched)
+        self.starved, self.unheld = Starved(watched), Unheld(watched)
+        self.kept_grads = KeptGrads(watched, log.calls)
 
     def install(self) -> None:
         """Begin to record steps, if torch's optimizers are loaded."""

@@ -1,4 +1,4 @@
-"""Gradients that are not there: a `.grad` that is None."""
+"""Missing gradients: a `.grad` that is None."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["of_none", "of_reads"]
 
 
 def of_none(failure: Failure) -> Finding | None:
-    """``w - 0.1 * w.grad`` where that is None, as was measured: the error says only that something was."""
+    """``w - 0.1 * w.grad`` where `w.grad` was measured to be None. The error itself says only that something was."""
     without = failure.run.without_grad
     blamed = _blamed(failure)
     name = next((one for one in without if one in blamed), None)
@@ -43,7 +43,7 @@ def of_none(failure: Failure) -> Finding | None:
 
 
 def _of_plain(failure: Failure, name: str) -> Finding:
-    """Of a tensor that does not require grad. Where it is frozen on purpose, its `.grad` is not to be read."""
+    """The finding for a tensor that does not require grad. If it is frozen on purpose, its `.grad` must not be read."""
     let = failure.fix(
         "unfreeze", f"If `{name}` is meant to get one, let it require grad before the loss is computed from it."
     )
@@ -59,7 +59,7 @@ def _of_plain(failure: Failure, name: str) -> Finding:
 
 
 def _blamed(failure: Failure) -> set[str]:
-    """The tensors whose `.grad` stands where the error says that something was None: ``w.grad.norm`` for 'norm'."""
+    """Tensors whose `.grad` the line reads where the error reports a None: `w` for ``w.grad.norm()`` and 'norm'."""
     error = failure.run.error or ""
     attribute = re.search(r"'NoneType' object has no attribute '(\w+)'", error)
     found = set[str]()
@@ -87,7 +87,7 @@ def _operands(node: ast.AST) -> list[ast.expr]:
 
 
 def _reached(call: BackwardCall, name: str) -> bool:
-    """Whether a call ran the node that adds to the `.grad` of a leaf of that name."""
+    """Whether a call ran the node that adds to the `.grad` of a leaf with this name."""
     graph = call.graph
     if graph is None:
         return False
@@ -103,7 +103,7 @@ def _asks_to_retain(text: str) -> bool:
 
 
 def _grads_read(statement: ast.stmt) -> list[str]:
-    """What a statement reads the `.grad` of: `w` in ``w - w.grad``, nothing in ``torch.autograd.grad(y, x)``."""
+    """Tensors whose `.grad` a statement reads: `w` in ``w - w.grad``, none in ``torch.autograd.grad(y, x)``."""
     read = [n for n in ast.walk(statement) if isinstance(n, ast.Attribute) and n.attr == "grad"]
     found = [ast.unparse(node.value) for node in read if isinstance(node.ctx, ast.Load)]
     return [name for name in dict.fromkeys(found) if name not in ("torch.autograd", "autograd")]
@@ -150,8 +150,9 @@ def _ran(record: Record, uid: int) -> bool:
 def of_reads(record: Record) -> Iterator[Finding]:
     """``print(y.grad)`` where `y` is no leaf: it raises nothing, and is None.
 
-    Only of lines that run once and come after that which made the variable. Where anything asks for `retain_grad`,
-    nothing is said.
+    Only lines count that run once, after the line that made the variable. A program that calls `retain_grad` anywhere
+    has no such finding.
+
     """
     if any("retain_grad" in run.source and _asks_to_retain(run.source) for run in record.runs.values()):
         return

@@ -1,7 +1,7 @@
 """Graphs that only the notebook itself keeps: what cells displayed, and the frames of the last error.
 
-That is how notebooks work, and mostly no mistake. So it is worth knowing, where somebody goes on working in the
-kernel, and only if it is much that nothing else keeps.
+This is how notebooks work and usually no mistake. It is reported as information, and only if the kernel goes on and
+nothing else keeps a considerable amount of memory.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from collections.abc import Collection, Iterator
 from graphwidget.engine.what_if import bytes_held, reachable
 from graphwidget.model import CellRun, Finding, Fix, Owner, Record, bytes_text, is_notebooks
 
-MUCH = 2**20  # bytes of saved tensors from which on they are worth a word
-MOST = 40  # nodes looked at one by one, the newest: each costs a walk
+MUCH = 2**20  # bytes of saved tensors from which on they are reported
+MOST = 40  # nodes examined one by one, the newest: each costs a walk over the graph
 
 
 def find(record: Record, much: int = MUCH) -> Iterator[Finding]:
-    """What the notebook keeps, from `much` bytes on. Nothing outside of a notebook."""
+    """Findings for what the notebook keeps, from `much` bytes on. Outside of a notebook there are none."""
     if record.notebook and record.snapshot.held_bytes() >= much:
         yield from _displayed(record, much)
         yield from _of_the_last_error(record, much)
 
 
 def _only_kept_by(record: Record, nodes: Collection[int]) -> int:
-    """Bytes that would go if nothing kept these nodes: those below them that no other owner leads to."""
+    """Bytes that would be freed if nothing kept these nodes: of the nodes below them that no other owner reaches."""
     graph = record.snapshot
     others = reachable(graph, {owner.node for owner in graph.owners} - set(nodes))
     return bytes_held(graph, reachable(graph, nodes) - others)
 
 
 def _displayed(record: Record, much: int) -> Iterator[Finding]:
-    """Nodes that a variable owned once and that only IPython's outputs keep now."""
+    """Nodes that a variable once owned and that only IPython's outputs keep now."""
     graph = record.snapshot
     by_node: dict[int, list[Owner]] = defaultdict(list)
     for owner in graph.owners:
@@ -42,7 +42,7 @@ def _displayed(record: Record, much: int) -> Iterator[Finding]:
         owners = by_node[index]
         shown = [found[1] for owner in owners if (found := re.match(r"Out\[(\d+)\]", owner.path))]
         if not shown or any(owner.kind != "out" for owner in owners):
-            continue  # of `_`, `__` and `___` alone the next cells let go
+            continue  # the next cells release `_`, `__` and `___` anyway
         kept = _only_kept_by(record, [index])
         if kept < much:
             continue
@@ -74,7 +74,7 @@ def _displayed(record: Record, much: int) -> Iterator[Finding]:
 
 
 def _of_the_last_error(record: Record, much: int) -> Iterator[Finding]:
-    """What only the frames of the last error keep, after an error that has to do with graphs or with memory."""
+    """What only the frames of the last error keep, if that error is about graphs or memory."""
     graph = record.snapshot
     only = {owner.node for owner in graph.owners if owner.kind == "traceback"}
     only -= {owner.node for owner in graph.owners if owner.kind == "out" or not is_notebooks(owner.kind, owner.path)}

@@ -1,8 +1,8 @@
 """Graphs that pile up: what one holder keeps of more and more iterations.
 
-Measured is what a holder leads to: nodes that were made in three or more iterations of a line that calls backward. It
-makes no difference whether those calls ran them, nor what holds them: a list, a running total, an average, a buffer, a
-closure. What is meant to be kept is no pile: what one later call runs all together, what lets the oldest go.
+A pile is measured by what a holder reaches: nodes made in three or more iterations of a line that calls backward. It
+makes no difference whether those calls ran them, or what holds them: a list, a running total, an average, a buffer, a
+closure. Graphs kept on purpose are no pile: one later call runs all of them, or the holder drops the oldest.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from graphwidget.diagnosis.wording import names, source_line, spoken
 from graphwidget.engine.what_if import bytes_held, reachable
 from graphwidget.model import Finding, Kind, Look, Owner, Record, Snapshot, bytes_text, is_notebooks
 
-MOST = 40  # holders looked at one by one: each costs a walk
+MOST = 40  # holders examined one by one: each costs a walk over the graph
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Pile:
     """What one holder keeps.
 
     `paths`: the names of the holder, or of the tensors where each of them is a chain of its own. `alone`: without it
-    the graphs would go. `chain`: one tensor leads to all of it.
+    the graphs would be freed. `chain`: one tensor leads to all of it.
     """
 
     graph: Snapshot
@@ -46,20 +46,20 @@ class Pile:
 
 
 def find(record: Record) -> Iterator[Finding]:
-    """Everything that piles up in variables now, and what piled up in functions that have ended since."""
+    """Findings for what piles up in variables now, and for what piled up in functions that have returned since."""
     reported: set[str] = set()
     for pile in _piles(record, record.snapshot):
         reported.update(map(local, pile.paths))
-        yield _told(record, pile, None)
+        yield _finding(record, pile, None)
     for look in _last_looks(record):
         for pile in _piles(record, look.graph, frames_only=True):
             if reported.isdisjoint(map(local, pile.paths)):
                 reported.update(map(local, pile.paths))
-                yield _told(record, pile, look)
+                yield _finding(record, pile, look)
 
 
 def _last_looks(record: Record) -> list[Look]:
-    """Of each line the look that saw most, the newest first."""
+    """For each line of backward calls the last look at the memory that it keeps, the newest line first."""
     best: dict[object, Look] = {}
     for look in record.looks:
         call = next((call for call in record.calls if call.n == look.call), None)
@@ -69,7 +69,7 @@ def _last_looks(record: Record) -> list[Look]:
 
 
 def _piles(record: Record, graph: Snapshot, frames_only: bool = False) -> Iterator[Pile]:
-    """The piles of a graph, of two on one chain the one that the other builds on."""
+    """The piles of a graph. Of two on one chain only the one on which the other builds."""
     lines = lines_of(record)
     owners = [o for o in graph.owners if not is_notebooks(o.kind, o.path) and graph.kind[o.node] != Kind.ACCUMULATE]
     if not lines or not owners:
@@ -121,7 +121,7 @@ def _last_name(path: str) -> str:
 
 
 def _chains(graph: Snapshot, owners: list[Owner]) -> Iterator[tuple[tuple[str, ...], tuple[Owner, ...]]]:
-    """Tensors each of which leads to many iterations; those that one line made in the same way are one pile."""
+    """Piles of tensors that each reach many iterations; the tensors that one line made in the same way are one pile."""
     once: dict[tuple[int, int], Owner] = {}
     for owner in owners:
         once.setdefault((owner.node, owner.output_nr), owner)
@@ -140,7 +140,7 @@ def _chains(graph: Snapshot, owners: list[Owner]) -> Iterator[tuple[tuple[str, .
 def _containers(
     owners: list[Owner], below: dict[int, frozenset[int]]
 ) -> Iterator[tuple[tuple[str, ...], tuple[Owner, ...]]]:
-    """Containers whose elements together lead to many iterations; of one in another the inner one, if it is alone."""
+    """Piles of containers whose elements together reach many iterations; of nested ones the inner, if alone."""
     groups: dict[str, list[Owner]] = defaultdict(list)
     for owner in owners:
         for bracket in re.finditer(r"\[", owner.path):
@@ -162,13 +162,13 @@ def _containers(
         yield (path,), tuple(groups[path])
 
 
-# ------------------------------------------------------------------ what is no pile
+# ------------------------------------------------------------------ kept on purpose
 
 
 def _grows(record: Record, graph: Snapshot, path: str, held: tuple[Owner, ...]) -> bool:
-    """Whether a container kept what it had and took in more, as far as it was seen meanwhile.
+    """Whether a container kept its elements and got more, as far as it was observed.
 
-    One that let some go and kept others has a bound; one that always had as many has, too.
+    A container that dropped some elements and kept others has a bound; so has one that always had the same number.
     """
     seen = [
         {look.graph.uid[o.node] for o in look.graph.owners if o.path.startswith(f"{path}[")} for look in record.looks
@@ -181,11 +181,11 @@ def _grows(record: Record, graph: Snapshot, path: str, held: tuple[Owner, ...]) 
 
 
 def _of_no_use(record: Record, graph: Snapshot, line: Line, made: dict[int, int]) -> frozenset[int]:
-    """The iterations whose kept nodes are of no use any more, as far as can be known.
+    """The iterations whose kept nodes have no use any more, as far as can be known.
 
-    A node that the call of its own iteration ran is kept for nothing. One that a later call ran together with those of
-    other iterations was kept for that. One that nothing has run may be waiting for such a call, if there were such
-    calls before; else nothing will.
+    A node that the call of its own iteration ran is kept for nothing. One that a later call ran together with nodes of
+    other iterations was kept for that call. One that no call has run may be kept for such a call, if there were such
+    calls before.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def _of_no_use(record: Record, graph: Snapshot, line: Line, made: dict[int, int]
 
 
 def _newest_together(record: Record, line: Line) -> float:
-    """When the last call began that ran several iterations of a line together; infinite: there was none."""
+    """The sequence number at which the last call began that ran several iterations of a line; infinite: none did."""
     for call in reversed(record.calls):
         if call.n not in line.number and call.graph is not None and call.result == "ok":
             seqs = sorted(seq for seq in call.graph.seq if seq >= 0)
@@ -223,11 +223,11 @@ def _newest_together(record: Record, line: Line) -> float:
     return float("inf")
 
 
-# ------------------------------------------------------------------ what is said
+# ------------------------------------------------------------------ the finding
 
 
-def _told(record: Record, pile: Pile, look: Look | None) -> Finding:
-    """`look`: when it was seen, if it is gone since."""
+def _finding(record: Record, pile: Pile, look: Look | None) -> Finding:
+    """The finding of a pile. `look`: the moment at which it was seen, if it is gone since."""
     graph, passes = pile.graph, len(pile.iterations)
     nodes = sum(graph.kind[i] != Kind.ACCUMULATE for i in pile.inside)
     kept = bytes_held(graph, pile.inside)

@@ -1,7 +1,7 @@
 """What PyTorch refuses outside the engine: errors of cells that no call raised.
 
-Known from torch's message, the text of the line that raised, and the measured values of its names at that moment.
-Where a fix is called verified, that leaves no doubt that the program then runs, or the engine's simulation said so.
+They are recognized by torch's message, the text of the line that raised, and the values of its names measured then. A
+fix is called verified only if these leave no doubt that the program then runs, or if a simulation has confirmed it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 
-from graphwidget.diagnosis.findings import none_grads, unexplained
+from graphwidget.diagnosis.findings import none_grads
 from graphwidget.diagnosis.findings.failure import Failure
-from graphwidget.diagnosis.findings.refusals import arrays, inference, outdated, replicas, roots, views
+from graphwidget.diagnosis.findings.refusals import arrays, inference, outdated, replicas, roots, unexplained, views
 from graphwidget.diagnosis.fixes.restore_graph import updates_in_place
 from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import inplace_statements as inplace
@@ -23,11 +23,11 @@ from graphwidget.diagnosis.source.torch_names import OPTIMIZER
 from graphwidget.diagnosis.wording import names, no_gradient, short
 from graphwidget.model import CellRun, Finding, Fix, Place, Record, SlotState, torch_messages
 
-_PATH = re.compile(r"[\w.]+")  # a path that can be assigned, whatever it is part of
+_PATH = re.compile(r"[\w.]+")  # a path that can be assigned, alone or in a longer expression
 
 
 def of_cells(record: Record) -> Iterator[Finding]:
-    """What there is to say of cells that raised when they were last run."""
+    """Findings for cells that raised when they were last run."""
     for run in Cells.of(record).latest:
         found = of_run(record, run)
         if found is not None:
@@ -35,7 +35,7 @@ def of_cells(record: Record) -> Iterator[Finding]:
 
 
 def of_run(record: Record, run: CellRun) -> Finding | None:
-    """What there is to say of the error of one run of a cell."""
+    """The finding for the error of one run of a cell."""
     if run.error is None:
         return None
     failure = Failure(record, run, run.error_place or Place(run.cell, None))
@@ -44,11 +44,11 @@ def of_run(record: Record, run: CellRun) -> Finding | None:
     return found or unexplained.of_refused(record, run)
 
 
-# ------------------------------------------------------------------ leaves, and what is none
+# ------------------------------------------------------------------ leaves and other tensors
 
 
 def _leaf_written(failure: Failure) -> Finding:
-    """``w -= 0.1 * w.grad``: a leaf is changed while the graph is recorded, itself or through a view."""
+    """``w -= 0.1 * w.grad``: a leaf is modified while the graph is recorded, directly or through a view."""
     view = (failure.run.error or "").startswith("a view")
     name = _written(failure, element=not view)
     shown, which = f"`{name}`" if name else "a leaf", _which_leaf(failure, name, view)
@@ -72,7 +72,7 @@ def _leaf_written(failure: Failure) -> Finding:
 
 
 def _which_leaf(failure: Failure, name: str | None, view: bool) -> str:
-    """What the line writes to, as a sentence: a leaf, or a view of one. As was measured, else as torch says."""
+    """What the line writes to, as a sentence: a leaf, or a view of one. Measured, else from torch's message."""
     what = "a leaf that requires grad: what `.grad` belongs to."
     value = failure.value(name)
     if value is None or value.leaf is None:
@@ -86,7 +86,7 @@ def _which_leaf(failure: Failure, name: str | None, view: bool) -> str:
 
 
 def _writes_to(failure: Failure, name: str) -> list[ast.stmt]:
-    """The line's statement, and what will run after it in its function that writes to the same, or to such a leaf."""
+    """The line's statement, and later ones of its function that write to the same tensor or another such leaf."""
     own = failure.statement
     if own is None:
         return []
@@ -107,9 +107,9 @@ def _writes_to_leaf(failure: Failure, statement: ast.stmt, name: str) -> bool:
 
 
 def _together(failure: Failure, writes: list[ast.stmt]) -> Edits:
-    """One block around writes that follow one another, or with what is done to a `.grad` in between.
+    """One block around writes that follow one another; between them may stand what a `.grad` is used for.
 
-    Of others, one edit would leave some as they are: none.
+    None for other writes: one edit would leave some of them as they are.
     """
     if len(writes) < 2:
         return failure.under_no_grad(failure.line) if writes else ()
@@ -128,14 +128,14 @@ def _together(failure: Failure, writes: list[ast.stmt]) -> Edits:
 
 
 def _written(failure: Failure, *, element: bool = True) -> str | None:
-    """What the line itself modifies, if it does: a function that it calls may be what has raised."""
+    """What the line itself modifies; None: nothing, a function that it calls may have raised."""
     if failure.statement is None or not inplace.written(failure.statement):
         return None
     return (inplace.element(failure.text) if element else None) or inplace.modified(failure.text)
 
 
 def _is_saved(failure: Failure, name: str) -> bool:
-    """Whether a graph still needs a tensor as it is: then no write to it should be called right."""
+    """Whether a graph still needs the values of a tensor: then no fix may write to it."""
     graph = failure.record.snapshot
     keys = {at for at, owners in graph.storages.owners.items() if name in owners}
     held = (at for slot, at in enumerate(graph.slot_storage) if graph.slot_state[slot] == SlotState.HELD)
@@ -159,7 +159,7 @@ def _view_written(failure: Failure) -> Finding:
 
 
 def _flag_of_no_leaf(failure: Failure) -> Finding | None:
-    """``y.requires_grad_(False)`` on what was computed."""
+    """``y.requires_grad_(False)`` on a computed tensor."""
     found = re.match(r"([\w.\[\]'\"]+?)\.requires_grad(?:_\(False\)| *= *False)", failure.text)
     name = found[1] if found else None
     if name is None:
@@ -240,7 +240,7 @@ def _no_parameter(failure: Failure) -> Finding | None:
 
 
 def _copied(failure: Failure) -> Finding:
-    """``copy.deepcopy(net)`` where `net` holds what was computed."""
+    """``copy.deepcopy(net)`` where `net` holds a computed tensor."""
     calls = [n for n in ast.walk(failure.statement) if isinstance(n, ast.Call)] if failure.statement is not None else []
     copies = [call for call in calls if ast.unparse(call.func).endswith("deepcopy") and call.args]
     whole = ast.unparse(copies[0].args[0]) if len(copies) == 1 else None
@@ -299,7 +299,7 @@ def _no_real_numbers(failure: Failure) -> Finding:
     return failure.finding(headline, text, fix, kind="no_grad", tensor=name)
 
 
-# Which finding explains which message. The first that fits is taken.
+# Which finding explains which message. The first that applies is used.
 _TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...] = (
     (torch_messages.NOT_SCALAR, roots.of_several_values),
     (torch_messages.COMPLEX, roots.of_no_real_number),

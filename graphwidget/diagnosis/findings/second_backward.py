@@ -1,4 +1,4 @@
-"""A call that reached freed saved tensors: which call freed them, and what carried the old part over."""
+"""A call that reached freed saved tensors: which call freed them, and the carrier of the old part."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         return _by_unknown_call(call)
     setting = Setting(reuse)
     carrier = Carrier(setting).path
+    call = replace(call, carriers=tuple(path for path in call.carriers if not setting.has_ended(path)))
     if carrier is not None and len(call.carriers) < 2 and carrier not in call.carriers:
         # The name that the carrier had when it was freed may have been given to something else since.
         call = replace(call, carriers=(carrier, *call.carriers))
@@ -44,15 +45,15 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         uids=failed_node.uids(reuse.graph, call),
         fixes=fixes_of(FIXES["second_backward"], Case(setting)),
         cause=Carrier(setting).built_at,
-        names=_names(setting),
+        names=_names(setting, call.carriers),
     )
 
 
-def _names(setting: Setting) -> tuple[str, ...]:
-    """The carrier, or the root that was run again; then the other names of the old part."""
+def _names(setting: Setting, carriers: tuple[str, ...]) -> tuple[str, ...]:
+    """The carrier, or the root that was run again; then the other carriers."""
     carrier = Carrier(setting)
     first = (setting.root_name,) if setting.reuse.same_root else (carrier.name,) if carrier.path is not None else ()
-    return tuple(dict.fromkeys((*first, *map(spoken, setting.reuse.later.carriers))))
+    return tuple(dict.fromkeys((*first, *map(spoken, carriers))))
 
 
 def _by_unknown_call(call: BackwardCall) -> Finding:

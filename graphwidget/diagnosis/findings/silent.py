@@ -1,5 +1,4 @@
-"""Mistakes that raise nothing: a backward that reaches nothing, a retain_graph that nothing used,
-a write behind autograd's back."""
+"""Mistakes that raise nothing: an empty backward, an unused retain_graph, a write that autograd cannot see."""
 
 from __future__ import annotations
 
@@ -22,13 +21,13 @@ from graphwidget.model import (
     in_order,
 )
 
-MOST_CALLS = 100  # looked at for writes that autograd did not see
+MOST_CALLS = 100  # calls examined for writes that autograd did not see
 _CREATORS = ("tensor", "zeros", "ones", "rand", "randn", "full", "arange", "linspace", "empty", "eye", "Parameter")
 _VALUES = ("item", "tolist", "numpy")
 
 
 def find(record: Record) -> Iterator[Finding]:
-    """Everything that went wrong in silence."""
+    """Findings for mistakes that raised nothing."""
     yield from _nothing_ran(record)
     yield from _retained_for_nothing(record)
     yield from _unseen_writes(record)
@@ -68,9 +67,9 @@ def _nothing_ran(record: Record) -> Iterator[Finding]:
 def _computed(record: Record, name: str) -> tuple[int, int] | None:
     """(cell, line) where `name` was computed from other tensors rather than created, or created from their values.
 
-    Only of what a line tells to require grad: any other leaf, such as a parameter under a second name, may be meant.
+    Only for variables that a line makes require grad: any other leaf may be intended, as a parameter with two names.
     """
-    if not any(_told(run, name) for run in record.runs.values()):
+    if not any(_is_made_to_require_grad(run, name) for run in record.runs.values()):
         return None
     for _, run in sorted(record.runs.items(), reverse=True):
         for statement in reversed(source.assignments(run.source, name)):
@@ -84,8 +83,8 @@ def _computed(record: Record, name: str) -> tuple[int, int] | None:
     return None
 
 
-def _told(run: CellRun, name: str) -> bool:
-    """Whether a cell tells a variable to require grad: ``loss.requires_grad_()``, ``loss = f(requires_grad=True)``."""
+def _is_made_to_require_grad(run: CellRun, name: str) -> bool:
+    """Whether a cell makes a variable require grad: ``loss.requires_grad_()``, ``loss = f(requires_grad=True)``."""
     tree = source.parse(run.source)
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Attribute) and node.attr in ("requires_grad_", "requires_grad"):
@@ -101,7 +100,7 @@ def _told(run: CellRun, name: str) -> bool:
 
 
 def _from_values(record: Record, value: ast.AST) -> bool:
-    """Whether an expression, or what a name in it was assigned, takes the values out of a tensor: ``y.item()``."""
+    """Whether an expression, or the assignment of a name in it, takes plain values from a tensor: ``y.item()``."""
     wanted, seen = [value], set[str]()
     while wanted:
         node = wanted.pop()
@@ -127,10 +126,10 @@ def _retained_for_nothing(record: Record) -> Iterator[Finding]:
         if any(not other.executed or kept.intersection(other.executed) for other in later):
             continue
         if kept.intersection(record.snapshot.index_of):
-            continue  # still alive: it may yet be used
+            continue  # still alive: a later call may use it
         run = record.runs.get(call.place.run) if call.place.run is not None else None
         if run is not None and "retain_graph" not in run.source:
-            continue  # a function of a library set it: there is nothing to drop
+            continue  # a function of a library set it: the user's code has nothing to change
         reported.add(line)
         if line in _needed(record):
             continue  # another pass of the same line needs it
@@ -159,7 +158,7 @@ def _needed(record: Record) -> set[tuple[int | None, int | None]]:
 
 
 def _unseen_writes(record: Record) -> Iterator[Finding]:
-    """A write between a forward and its backward that no version tells of: no check sees it."""
+    """A write between a forward and its backward that bumped no version counter: PyTorch's check does not see it."""
     every = (*record.hidden, *(write for write in record.writes if not write.optimizer))
     reported: set[object] = set()
     known = [(call, call.graph) for call in record.calls if call.graph is not None and call.result == "ok"]
@@ -176,9 +175,9 @@ def _unseen_writes(record: Record) -> Iterator[Finding]:
 
 
 def _saved(record: Record, graph: Snapshot, call: BackwardCall, keys: set[int]) -> Iterator[tuple[int, int, str]]:
-    """What the nodes that a call ran had saved in some storages, and as far as autograd knew was as it had been saved.
+    """Saved tensors in some storages, of nodes that a call ran, which autograd took for unmodified.
 
-    The key of the storage, the sequence number of the node, and the tensor's name.
+    For each the key of the storage, the sequence number of the node, and the tensor's name.
     """
     if keys.isdisjoint(graph.storages.key):
         return
@@ -199,11 +198,10 @@ _OF_SIZES = re.compile(r"(?:Adaptive|Max|Avg|Reflection|Replication)\w*(?:Pool|P
 
 
 def _reads(graph: Snapshot, index: int, slot: int) -> bool:
-    """Whether the gradient of a node may depend on the values that it saved in a slot.
+    """Whether the gradient of a node may depend on the values in one of its slots.
 
-    Pooling saves what it was given for its sizes. A convolution saves both what it was given and its weight, whatever
-    is asked for, and goes by each of them for the gradient of the other: with one edge, that is the one it leads away
-    from.
+    Pooling saves its input only for the sizes. A convolution always saves its input and its weight, and needs each one
+    for the gradient of the other: with a single edge, only the tensor on the other side of that edge matters.
     """
     name, tensor = graph.name_of(index), graph.slot_names[graph.slot_name[slot]]
     if _OF_SIZES.match(name):

@@ -1,6 +1,6 @@
 """Outputs that are kept with their graphs although no backward runs them: an evaluation that records.
 
-It may be meant, for a call to come; so it is worth knowing at most, and only if it is much.
+They may be kept for a later call, so this is information, and reported only for a considerable amount of memory.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from graphwidget.diagnosis.wording import at, source_line, spoken, where
 from graphwidget.engine.what_if import reachable
 from graphwidget.model import Finding, Fix, Kind, Owner, Record, SlotState, Snapshot, bytes_text, is_notebooks
 
-MUCH = 2**20  # bytes of saved tensors from which on they are worth a word
-MOST = 200  # elements of a container looked at one by one
+MUCH = 2**20  # bytes of saved tensors from which on they are reported
+MOST = 200  # elements of a container examined one by one
 
 
 def find(record: Record, known: Collection[str], much: int = MUCH) -> Iterator[Finding]:
-    """Containers of outputs that nothing has run, from `much` bytes on; those in `known` have a finding already."""
+    """Findings for containers of outputs that no call has run, from `much` bytes on. `known` have a finding already."""
     graph = record.snapshot
     if graph.held_bytes() < much:
         return
@@ -36,7 +36,7 @@ def find(record: Record, known: Collection[str], much: int = MUCH) -> Iterator[F
         inside = reachable(graph, (owner.node for owner in owners))
         kept = _bytes_of_their_own(graph, inside, path)
         if kept >= much and not (_are_numbers(graph, owners) and _may_be_summed(record, spoken(path))):
-            yield _told(record, path, tuple(owners), inside, kept)
+            yield _finding(record, path, tuple(owners), inside, kept)
 
 
 def _is_unrun(graph: Snapshot, owner: Owner, ran: set[int]) -> bool:
@@ -49,7 +49,7 @@ def _freed(graph: Snapshot, node: int) -> bool:
 
 
 def _is_of_a_loop(graph: Snapshot, owners: list[Owner]) -> bool:
-    """Whether each was made in a pass of its own, without those before: not the states of one recurrence."""
+    """Whether each output was made in a pass of its own, from no earlier one: they are no recurrent states."""
     sizes, union = 0, set[int]()
     for owner in owners[:MOST]:
         inside = {i for i in reachable(graph, [owner.node]) if graph.kind[i] != Kind.ACCUMULATE}
@@ -61,7 +61,7 @@ def _is_of_a_loop(graph: Snapshot, owners: list[Owner]) -> bool:
 
 
 def _bytes_of_their_own(graph: Snapshot, inside: set[int], path: str) -> int:
-    """Bytes of saved tensors that no other name has: the parameters and the data are kept anyway."""
+    """Bytes of saved tensors that no other name keeps, as parameters and data are."""
     slots = [slot for i in inside for slot in graph.slots_of(i) if graph.slot_state[slot] == SlotState.HELD]
     owners = graph.storages.owners
     mine = {
@@ -78,12 +78,12 @@ def _are_numbers(graph: Snapshot, owners: list[Owner]) -> bool:
 
 
 def _may_be_summed(record: Record, name: str) -> bool:
-    """Whether losses in a list may be meant for one backward of all: unless the program only looks at their values."""
+    """Whether a later call may run all losses of a list together: not if the program only reads their values."""
     last = last_name(name)
     return not leak_fixes.is_read(record, last) or leak_fixes.needed(record, name, set())
 
 
-def _told(record: Record, path: str, owners: tuple[Owner, ...], inside: set[int], kept: int) -> Finding:
+def _finding(record: Record, path: str, owners: tuple[Owner, ...], inside: set[int], kept: int) -> Finding:
     graph, name = record.snapshot, spoken(path)
     first = owners[0].node
     place = graph.place_of(first)

@@ -1,4 +1,4 @@
-"""What an edit would destroy: names that it deletes, or to which it gives another value.
+"""What an edit would destroy: names that it deletes or rebinds.
 
 Every fix of every finding is checked before it is offered. An edit may detach a tensor at its name, and it may delete
 or empty what holds tensors only. A module, a parameter or another leaf, a buffer, an optimizer, a data loader, or an
@@ -22,14 +22,14 @@ _STAYS = ("module", "parameter", "leaf", "leaves", "buffer", "optimizer", "loade
 
 @dataclass(frozen=True)
 class Change:
-    """What an edit does to a path: deletes it, gives it another value, or one made of its own (``h = h.detach()``)."""
+    """How an edit changes a path: it deletes it, rebinds it, or derives a new value from it (``h = h.detach()``)."""
 
     path: str
     how: Literal["deleted", "replaced", "made_of_itself"]
 
 
 def destroys(record: Record, fix: Fix, graph: Snapshot | None = None) -> str:
-    """What a fix would destroy, as a person would say it: ``the module `net` ``. Empty: nothing.
+    """What a fix would destroy, as a phrase: ``the module `net` ``. Empty: nothing.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def destroys(record: Record, fix: Fix, graph: Snapshot | None = None) -> str:
 
 
 def changes(record: Record, edit: Collection[str]) -> Iterator[Change]:
-    """What an edit deletes or rebinds, apart from what the program's own lines do that it moves or repeats."""
+    """What an edit deletes or rebinds, except by lines of the program that it only moves or repeats."""
     own = {line.strip() for run in record.runs.values() for line in source.lines_of(run.source)}
     removed = [step[2:].strip() for step in edit if step.startswith("- ")]
     rebound = {name for line in removed for s in _statements([line]) for name in source.targets(s)}
@@ -62,7 +62,7 @@ def changes(record: Record, edit: Collection[str]) -> Iterator[Change]:
 
 
 def _statements(lines: list[str]) -> Iterator[ast.stmt]:
-    """The statements of some lines: of all together, or, where they are no program, of each."""
+    """The statements of some lines: parsed together, or, if that fails, line by line."""
     together = source.parse("\n".join(lines))
     for tree in [together] if together is not None else filter(None, map(source.parse, lines)):
         yield from (node for node in ast.walk(tree) if isinstance(node, ast.stmt))
@@ -84,16 +84,16 @@ def _of_statement(statement: ast.stmt) -> Iterator[Change]:
 
 
 def _is_stepped(record: Record, path: str) -> bool:
-    """Whether a step changes tensors in what has this path."""
+    """Whether an optimizer step changes tensors in the object with this path."""
     inside = (f"{path}[", f"{path}.")
     return any(local(one).startswith(inside) for w in record.writes for one in w.paths)
 
 
 def held_by(record: Record, path: str, graphs: Collection[Snapshot] = ()) -> str | None:
-    """What a path holds: see `Record.holders`. None: unknown.
+    """The kind of object at a path: see `Record.holders`. None: unknown.
 
-    In a method, `self.h` is any `….h`; a variable of a function may be of any function. In doubt it is a kind that has
-    to stay.
+    In a method, `self.h` is any `….h`; a variable of a function may be that of any function. In doubt the answer is a
+    kind that must not be changed.
     """
     kinds = [kind for name, kind in record.holders.items() if _may_be(name, path)]
     for graph in graphs:
@@ -106,7 +106,7 @@ def held_by(record: Record, path: str, graphs: Collection[Snapshot] = ()) -> str
 
 
 def _may_be(known: str, path: str) -> bool:
-    """Whether a line may mean a known path by another: the same one, or `….h` by `self.h`."""
+    """Whether a path in a line may mean a known path: the same one, or `….h` for `self.h`."""
     name = local(known)
     return name == path or (path.startswith("self.") and name.endswith(path[len("self") :]))
 
@@ -125,7 +125,8 @@ def _is_bound(record: Record, path: str) -> bool:
 def read_later(record: Record, path: str, at: tuple[int, int] | None = None) -> bool:
     """Whether a line may read a name after it has been deleted at (cell, line); None: when all cells have run.
 
-    Any read in a function counts, and in a loop around the place. What reads it only to give it a new value does not.
+    A read in a function counts, and one in a loop around the place. A read that only gives the name a new value does
+    not.
     """
     last = path.rsplit(".", 1)[-1].split("[", 1)[0]
     for run in Cells.of(record).latest:
@@ -142,7 +143,7 @@ def read_later(record: Record, path: str, at: tuple[int, int] | None = None) -> 
 
 
 def _behind(record: Record, run: CellRun, line: int, at: tuple[int, int]) -> bool:
-    """Whether a line of a cell runs after (cell, line), as far as the texts tell."""
+    """Whether a line of a cell runs after (cell, line), as far as the texts show."""
     if run.cell != at[0]:
         there = [one.run for one in record.runs.values() if one.cell == at[0]]
         return not there or run.run > max(there)

@@ -54,12 +54,12 @@ def for_inplace(
         order = _after_a_write(record, call, graph, writes[0] if writes else None, tensor)
     fixes = [fix for candidate in order if (fix := candidate()) is not None]
     if writes and writes[-1].optimizer and not any(fix.verified and fix.edits for fix in fixes):
-        fixes.insert(0, _again_inanother_write(call, writes[-1]))
+        fixes.insert(0, _forward_after_step(call, writes[-1]))
     return tuple(fixes)
 
 
-def _again_inanother_write(call: BackwardCall, write: Write) -> Fix:
-    """The forward pass behind the step, where no edit is known that puts it there and helps."""
+def _forward_after_step(call: BackwardCall, write: Write) -> Fix:
+    """Advice to run the forward pass after the step, for want of an edit that does it and helps."""
     root = root_name(call)
     behind = f"behind `{root}`" if root.isidentifier() else "of this call"
     line = f"{short(write.by)} ({where(write.place)})"
@@ -74,7 +74,7 @@ def _is_leaf(graph: Snapshot, path: str | None) -> bool:
 def _after_a_step(
     record: Record, call: BackwardCall, graph: Snapshot, writes: tuple[Write, ...], setting: Setting | None
 ) -> Iterator[Callable[[], Fix | None]]:
-    """A step that waits for the call takes what the call adds to its gradients: then it comes last."""
+    """Move the step behind the call. If the call adds to the step's gradients, this changes the step and comes last."""
     write = writes[0]
     fresh = simulate(graph=with_nothing_stale(graph), call=call).ok is True
     other = setting if setting is not None and not setting.reuse.same_root else None
@@ -84,7 +84,7 @@ def _after_a_step(
         yield partial(detach.propose, Case(other))
     if mixes or (setting is not None and setting.reuse.same_root):
         yield again
-    if not _comes_round(write, call):  # a step of an earlier pass has no later place
+    if not _in_next_pass(write, call):  # a step of an earlier pass has no later place
         yield lambda: step_later(record, call, graph, write, mixes)
     if other is not None and not other.reuse.built_after:
         yield partial(detach.propose, Case(other))
@@ -95,7 +95,7 @@ def _after_a_step(
 def _once_more(
     record: Record, call: BackwardCall, graph: Snapshot, write: Write, setting: Setting | None, fresh: bool
 ) -> Callable[[], Fix | None]:
-    """The forward part again, behind the step."""
+    """Run the forward part again, after the step."""
     if setting is None:
         return lambda: _made_after(record, call, graph, fresh)
     if setting.reuse.same_root:
@@ -104,7 +104,7 @@ def _once_more(
 
 
 def _made_after(record: Record, call: BackwardCall, graph: Snapshot, fresh: bool) -> Fix | None:
-    """The forward pass behind the step: two passes, each with its own step, is what the program asks for."""
+    """Run the forward pass after the step: the program has two passes, each with a step of its own."""
     before = [one for one in record.calls if one.n < call.n]
     setting = Setting(Reuse(record, call, before[-1], graph)) if before else None
     plan = (rerun(setting, everything=True) or rerun(setting)) if setting is not None else None
@@ -115,8 +115,8 @@ def _made_after(record: Record, call: BackwardCall, graph: Snapshot, fresh: bool
     )
 
 
-def _comes_round(write: Write, call: BackwardCall) -> bool:
-    """Whether the write stands behind the call in one loop."""
+def _in_next_pass(write: Write, call: BackwardCall) -> bool:
+    """Whether the write follows the call in one loop, so that the next pass meets it."""
     a, b = write.place, call.place
     return a.run is not None and a.run == b.run and (a.outer_line or 0) >= (b.outer_line or 0)
 
@@ -132,8 +132,8 @@ def _forward_again(setting: Setting, write: Write, fresh: bool) -> Fix | None:
 class _Remedy:
     """A change of the program.
 
-    `leads_away`: a write, and those that follow it by the same name, modify another tensor then. `reads_copy`: the
-    nodes of its line have saved copies of what it writes to.
+    `leads_away`: the write, and later ones by the same name, then modify another tensor. `reads_copy`: the nodes of its
+    line have saved copies of what it writes to.
     """
 
     id: str
@@ -158,7 +158,7 @@ def _after_a_write(
 
 
 def _with_the_rest(record: Record, call: BackwardCall, graph: Snapshot, first: _Remedy) -> Fix:
-    """The fix that begins with a remedy: as long as another write stands in the way, with one for that, too."""
+    """The fix that begins with a remedy. While another write makes the call fail, a remedy for that is added."""
     taken = [first]
     while True:
         works, other = works_without(record, call, graph, lambda found, made: _left(record, found, made, taken))
@@ -176,34 +176,34 @@ def _with_the_rest(record: Record, call: BackwardCall, graph: Snapshot, first: _
 
 
 def _first_line(record: Record, edits: Edits) -> Spot | None:
-    """The first line that edits change, in the order in which the cells ran."""
+    """The first line that some edits change, in the order in which the cells ran."""
     order = list(Cells.of(record).texts)
     spots = [(order.index(edit.cell), edit.start[0]) for edit in edits if edit.cell in order]
     return (order[min(spots)[0]], min(spots)[1]) if spots else None
 
 
 def _left(record: Record, found: tuple[Write, ...], made: Place | None, taken: list[_Remedy]) -> list[Write]:
-    """Of the writes to what a node had saved, in order, those that still modify it."""
+    """The writes that still modify what a node had saved, in order."""
     for remedy in taken:
         if remedy.reads_copy and made is not None and source_line(made) == source_line(remedy.write.place):
             found = tuple(write for write in found if not set(write.storages) & set(remedy.write.storages))
     elsewhere: set[tuple[object, ...]] = set()
     left: list[Write] = []
     for write in found:
-        names = {remedy.name for remedy in taken if remedy.leads_away and _by_what(remedy.write) == _by_what(write)}
+        names = {remedy.name for remedy in taken if remedy.leads_away and _writer(remedy.write) == _writer(write)}
         if not names and not elsewhere & _names(record, write):
             left.append(write)
         elsewhere |= names
     return left
 
 
-def _by_what(write: Write) -> tuple[object, ...]:
-    """The line that writes, and the module that does it there: a line may run several."""
+def _writer(write: Write) -> tuple[object, ...]:
+    """The line that writes, and the module in it that does: a line may run several modules."""
     return (*source_line(write.place), write.inside.path if write.inside is not None else "")
 
 
 def _names(record: Record, write: Write) -> set[tuple[object, ...]]:
-    """By which names a write modifies: its tensor, where the name belongs, and the modules it calls."""
+    """The names through which a write modifies: its tensor with the scope of the name, and the modules it calls."""
     cell, line = Cells.of(record).text(write.place.cell), write.place.line or 0
     name = _modified(write, None)
     tree = source.parse(write.by)
@@ -214,7 +214,7 @@ def _names(record: Record, write: Write) -> set[tuple[object, ...]]:
 
 
 def _scoped(cell: str, line: int, name: str) -> tuple[object, ...]:
-    """A name and the function that it belongs to."""
+    """A name and the function whose variable it is."""
     inside = source.function_at(cell, line)
     return (name, inside[1].name if inside is not None else None)
 
@@ -226,7 +226,7 @@ def _heads(tree: ast.AST) -> set[str]:
 def _remedies(
     record: Record, call: BackwardCall, graph: Snapshot, write: Write, tensor: str | None
 ) -> Iterator[_Remedy]:
-    """What can be done about one write."""
+    """The remedies for one write."""
     if write.optimizer:
         return
     cell, line = Cells.of(record).text(write.place.cell), write.place.line or 0
@@ -245,7 +245,7 @@ def _remedies(
 def _at_the_write(
     record: Record, call: BackwardCall, graph: Snapshot, write: Write, name: str | None
 ) -> Iterator[_Remedy]:
-    """What can be done where it is written, or where the module is made that writes; `name`: what is modified there."""
+    """Remedies in the line that writes, or that makes the writing module; `name`: what is modified there."""
     cell, line = Cells.of(record).text(write.place.cell), write.place.line or 0
     by = f"{short(write.by)} ({where(write.place)})"
     edits, spot, module, new = _rewritten(record, write)
@@ -270,7 +270,7 @@ def _at_the_write(
 
 
 def _no_longer_in_place(record: Record, write: Write, module: ModuleCall) -> _Remedy:
-    """The module's `inplace` is set to False before the line of the cell that calls it."""
+    """Set the module's `inplace` to False before the line of the cell that calls it."""
     name, place, spot = expression(module), write.place, outer_at(write.place)
     if not name or spot is None:
         sentence = f"Make the `{module.class_name}` with `inplace=False`."
@@ -283,7 +283,7 @@ def _no_longer_in_place(record: Record, write: Write, module: ModuleCall) -> _Re
 
 
 def _modified(write: Write, tensor: str | None) -> str | None:
-    """The tensor that a write modifies, as its line calls it; None: it modifies several, or has no name for it."""
+    """The tensor that a write modifies, as its line spells it; None: it modifies several, or one without a name."""
     name = inplace_statements.modified(write.by) or tensor
     if name is None or name in write.paths or not any(path.startswith(f"{name}[") for path in write.paths):
         return name
@@ -291,7 +291,7 @@ def _modified(write: Write, tensor: str | None) -> str | None:
 
 
 def _copied(write: Write, cell: str, line: int, name: str, before: str, through: str) -> _Remedy:
-    """A copy of `name` before a line, which writes, or makes what a later one writes `through`."""
+    """Copy `name` before the line that writes, or that makes the view `through` which a later line writes."""
     return _Remedy(
         "clone_before_inplace",
         f"Modify a copy: `{name} = {name}.clone()` before {before} (In[{write.place.cell}], line {line}).",
@@ -303,7 +303,7 @@ def _copied(write: Write, cell: str, line: int, name: str, before: str, through:
 
 
 def _reading(record: Record, write: Write, name: str, copying: str, by: str, saved_before: bool) -> _Remedy:
-    """Copies of what a write reads; and one of what it modifies, if other lines have saved that."""
+    """Copy what a write reads, and also what it modifies if nodes of other lines have saved that."""
     clone = f"{name} = {name}.clone()"
     sentence = f"Read a copy of `{name}`: {short(copying)} instead of {by}."
     edits = _written_as(record, write, copying)
@@ -317,7 +317,7 @@ def _reading(record: Record, write: Write, name: str, copying: str, by: str, sav
 
 
 def _written_as(record: Record, write: Write, new: str) -> Edits:
-    """Other text in place of the statement that writes, where that is all on its line."""
+    """Write other text in place of the statement that writes, if nothing else is on its line."""
     spot, cells = at(write.place), Cells.of(record)
     if not new or spot is None or cells.line(spot) != write.by.strip():
         return ()
@@ -325,7 +325,7 @@ def _written_as(record: Record, write: Write, new: str) -> Edits:
 
 
 def _view(cell: str, line: int, name: str | None, tensor: str | None) -> source.Statement | None:
-    """The statement that made of `tensor` the view, or the other name, through which a line modifies it."""
+    """The statement that made the view, or the second name, through which a line modifies `tensor`."""
     if name is None or tensor is None or name == tensor or not name.isidentifier():
         return None
     around = set(source.statements_at(cell, line))
@@ -337,9 +337,9 @@ def _view(cell: str, line: int, name: str | None, tensor: str | None) -> source.
 
 
 def _saves_what_it_writes(call: BackwardCall, graph: Snapshot, write: Write) -> tuple[bool, bool]:
-    """Whether a node of the very line that writes had saved what it writes, and whether one of another line had.
+    """Whether a node of the writing line itself had saved what it writes, and whether a node of another line had.
 
-    ``state[t] = f(state[t - 1])``: a copy made before would be saved, too.
+    In ``state[t] = f(state[t - 1])`` a copy made before the line would be saved as well.
     """
     inside, nodes = reachable(graph, (root.node for root in call.roots)), _savers(call, graph, write)
     hidden = {i for i in inside if graph.kind[i] == Kind.COPY_SLICES and blame.reads_its_target(graph, i)}
@@ -349,7 +349,7 @@ def _saves_what_it_writes(call: BackwardCall, graph: Snapshot, write: Write) -> 
 
 
 def _savers(call: BackwardCall, graph: Snapshot, write: Write) -> set[int]:
-    """The nodes in reach of a call that had saved what a write has modified."""
+    """The nodes that a call reaches and that had saved what a write has modified."""
     inside = reachable(graph, (root.node for root in call.roots))
     stale = [s for i in inside for s in graph.slots_of(i) if graph.slot_state[s] == SlotState.STALE]
     keys = {s: graph.storages.key[graph.slot_storage[s]] for s in stale if graph.slot_storage[s] >= 0}
@@ -357,8 +357,10 @@ def _savers(call: BackwardCall, graph: Snapshot, write: Write) -> set[int]:
 
 
 def _saved_behind(call: BackwardCall, graph: Snapshot, write: Write, line: int) -> bool:
-    """Whether what a write modifies was saved behind a line of its cell, in the same pass: a copy made in that line
-    would be what is saved, too."""
+    """Whether what a write modifies was saved after a line of its cell, in the same pass.
+
+    Then a copy made in that line would be saved as well.
+    """
     there = write.place
     made = [place for i in _savers(call, graph, write) if (place := graph.place_of(i)) is not None]
     return any(
@@ -369,7 +371,7 @@ def _saved_behind(call: BackwardCall, graph: Snapshot, write: Write, line: int) 
 
 
 def _rewritten(record: Record, write: Write) -> tuple[Edits, Spot | None, str, str]:
-    """The statement without its in-place part; for a module, the line that made it with `inplace=True`, its name.
+    """The statement without its in-place part; for a module, the line that made it with `inplace=True`, and its name.
 
     Last the new text of the statement.
     """
@@ -391,7 +393,7 @@ def _rewritten(record: Record, write: Write) -> tuple[Edits, Spot | None, str, s
 
 
 def _makes(line: str, module: ModuleCall | None) -> bool:
-    """Whether all that a line makes with an argument of its own is the module, as far as that is known."""
+    """Whether the module is all that a line makes with arguments, as far as that is known."""
     tree = source.parse(line) if module is not None else None
     if module is None or tree is None:
         return module is None

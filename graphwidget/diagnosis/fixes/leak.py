@@ -1,4 +1,4 @@
-"""Ways to stop graphs from piling up, as edits of the lines that keep them."""
+"""Fixes for graphs that pile up: edits of the lines that keep them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _cells(record: Record) -> list[CellRun]:
 
 
 def for_pile(record: Record, pile: Pile, lasting: bool) -> tuple[Fix, ...]:
-    """Fixes for graphs that pile up; `lasting`: they are still there when the program has come this far."""
+    """Fixes for graphs that pile up; `lasting`: the graphs are still alive now."""
     name, place = spoken(pile.name), pile.graph.place_of(pile.owners[0].node)
     keep = _cut_each_time(record, pile) if pile.chain else keep_numbers(record, pile.name, pile.owners)
     if keep is None:
@@ -41,8 +41,8 @@ def for_pile(record: Record, pile: Pile, lasting: bool) -> tuple[Fix, ...]:
             at(place),
             _NONE,
         )
-    # What a loop computes from its own last value is what the loop is for: an average is not let go of.
-    end = _let_go(record, pile, name) if lasting and pile.alone and not pile.chain else ""
+    # A value that a loop computes from its previous value is the loop's purpose: an average is not deleted.
+    end = _release(record, pile, name) if lasting and pile.alone and not pile.chain else ""
     if not end:
         return (keep,)
     read = is_read(record, source.last_name(name))
@@ -50,12 +50,11 @@ def for_pile(record: Record, pile: Pile, lasting: bool) -> tuple[Fix, ...]:
     return keep, Fix("del_variable", f"Let go of it when done: `{end}`.", True, None, price, (f"+ {end}",))
 
 
-def _let_go(record: Record, pile: Pile, name: str) -> str:
-    """A statement after which the graphs are gone, if one does no harm.
+def _release(record: Record, pile: Pile, name: str) -> str:
+    """A statement that releases the graphs, if there is one that does no harm.
 
-    A variable is deleted if nothing but tensors and Python's own containers goes with it. Of what an object has only a
-    container that took in results is emptied: nothing that its methods need is taken away from it, no module, no
-    parameter, no buffer.
+    A variable is deleted if it holds only tensors and Python's own containers. Of an object's attributes only a
+    container that collects results is emptied: no module, no parameter, no buffer, nothing that its methods need.
     """
     depth = name.count("[")
     inside = [owner.containers[: owner.path.count("[") - depth] for owner in pile.owners]
@@ -74,7 +73,7 @@ def is_read(record: Record, name: str) -> bool:
 
 
 def _read_at(cell: str, name: str) -> Iterator[int]:
-    """Lines that read a variable or attribute, other than to put something into it or to give it its next value."""
+    """Lines that read a variable or attribute, other than to put something into it or to compute its next value."""
     tree = source.parse(cell)
     for statement in source.steps_of_all(tree) if tree is not None else ():
         nodes = [node for node in ast.walk(statement) if isinstance(getattr(node, "ctx", None), ast.Load)]
@@ -127,11 +126,11 @@ def keep_numbers(record: Record, holder: str, owners: tuple[Owner, ...]) -> Fix 
 
 
 def carried_names(record: Record) -> set[str]:
-    """Last names of what the cells compute from what it was: ``total``, ``h``, ``running_mean``."""
+    """Last names of variables that the cells compute from their previous value: ``total``, ``h``, ``running_mean``."""
     return set().union(*(_carried_in(run.source) for run in _cells(record)))
 
 
-@lru_cache(maxsize=8192)  # asked of every cell at every look, and the text of a cell does not change
+@lru_cache(maxsize=8192)  # asked for every cell at every look, and the text of a cell does not change
 def _carried_in(text: str) -> frozenset[str]:
     found: set[str] = set()
     tree = source.parse(text)
@@ -164,7 +163,7 @@ def _cut_each_time(record: Record, pile: Pile) -> Fix | None:
         inside = source.function_at(run.source, line)
         place = at(call.place) if inside or call.place.outer_cell != run.cell else outer_at(call.place)
         if place is not None and inside != source.function_at(run.source, place[1]):
-            place = None  # the call was made elsewhere
+            place = None  # the call stands elsewhere
         if place is not None and place[0] == run.cell and place[1] > line:
             line = place[1]
         cut = _cut(record, pile, whole, target)
@@ -180,7 +179,7 @@ def _cut_each_time(record: Record, pile: Pile) -> Fix | None:
 
 
 def _that_made(pile: Pile, run: CellRun, statements: list[tuple[ast.stmt, str]]) -> tuple[ast.stmt, str]:
-    """Of the statements that assign the holder the one that made what it holds now, else the last."""
+    """The statement that made what the holder has now, of those that assign it; else the last one."""
     place = pile.graph.place_of(pile.owners[0].node)
     for statement, target in statements:
         lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
@@ -190,7 +189,7 @@ def _that_made(pile: Pile, run: CellRun, statements: list[tuple[ast.stmt, str]])
 
 
 def _cut(record: Record, pile: Pile, whole: str, target: str) -> list[str]:
-    """Statements that detach what the holder has, in terms of where it is assigned: ``self.mean`` for ``net.mean``."""
+    """Statements that detach what the holder has, spelled as where it is assigned: ``self.mean`` for ``net.mean``."""
     paths = [local(owner.path) for owner in pile.owners]
     if paths == [whole]:
         return [f"{target} = {target}.detach()"]
@@ -204,8 +203,8 @@ def _cut(record: Record, pile: Pile, whole: str, target: str) -> list[str]:
 def for_cycle(record: Record, call: BackwardCall, grads: tuple[str, ...]) -> tuple[Fix, ...]:
     """Fixes for leaves that refer to themselves through a `.grad` with a graph.
 
-    Where a step uses what is in `.grad`, it is emptied behind that step, and to take the gradients from elsewhere is an
-    advice only: an optimizer would find none.
+    If a step uses `.grad`, it is emptied after that step. Taking gradients from `autograd.grad` is then only advice:
+    an optimizer would find none.
     """
     line, root, place = call.place.source.strip(), root_name(call), at(call.place)
     grads = tuple(map(local, grads))

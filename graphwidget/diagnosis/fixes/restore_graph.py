@@ -1,4 +1,4 @@
-"""Edits that restore the graph of a tensor, which a line took from it; and what the program trains."""
+"""Edits that restore a graph which a line has cut off; and what the program trains."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def without(cell: int | None, text: str, statement: ast.stmt, cut: str) -> Edits
 
 
 def feeding(around: ast.stmt, statement: ast.stmt) -> tuple[ast.stmt, set[str]]:
-    """The first statement of a block that a statement of it needs, and all names from which these compute."""
+    """The first statement of a block that one of its statements needs, and all names that these read."""
     first, needed = statement, source.names_in(statement)
     for one in reversed(getattr(around, "body", [])):
         holds = one.lineno <= statement.lineno <= (one.end_lineno or 0)
@@ -43,7 +43,7 @@ def feeding(around: ast.stmt, statement: ast.stmt) -> tuple[ast.stmt, set[str]]:
 
 
 def out_of_with(cell: int | None, text: str, around: ast.With, first: ast.stmt) -> Edits:
-    """Move a statement of a `with`, and those that follow it there, behind the `with`."""
+    """Move a statement of a `with`, and those that follow it in the `with`, behind the `with`."""
     if len(around.items) > 1 or first not in around.body:
         return ()
     old = text_edit.statement_lines(text, around)
@@ -91,7 +91,7 @@ def updates_in_place(cell: int | None, text: str, statement: ast.stmt) -> Edits:
 def without_decorator(
     cell: int | None, text: str, function: ast.FunctionDef, decorator: str
 ) -> tuple[int, Edits] | None:
-    """A function without one of its decorators, and the line of that."""
+    """Edits that remove a decorator from a function, and the decorator's line."""
     found = next((d for d in function.decorator_list if ast.unparse(d) == decorator), None)
     if found is None:
         return None
@@ -100,7 +100,7 @@ def without_decorator(
 
 
 def trains(runs: Iterable[CellRun], names: Iterable[str]) -> bool:
-    """Whether one of these names surely requires grad, or its parameters do. Not if anything is frozen anywhere."""
+    """Whether one of these names surely requires grad, or its parameters do; False if anything is frozen anywhere."""
     texts = [run.source for run in runs]
     if any(_FREEZES.search(text) for text in texts):
         return False
@@ -123,17 +123,17 @@ def _makes_parameters(text: str) -> bool:
 def meant_to_train(runs: Iterable[CellRun], statements: Iterable[ast.stmt]) -> bool:
     """Whether all modules that some statements call are probably meant to get a gradient.
 
-    There is one module only; or optimizers have the parameters of all; or, without any optimizer, each module works on
-    the output of the one before (a teacher beside its student does not).
+    So it is with a single module; where optimizers have the parameters of all; and, without any optimizer, where each
+    module reads the output of the one before it (a teacher and its student do not).
     """
     known, steps = list(runs), list(statements)
     called = {name for s in steps for name in source.calls_in(s) if trains(known, [name])}
     stepped = optimized(known)
-    return len(called) < 2 or (called <= stepped if stepped else _in_a_row(steps, called))
+    return len(called) < 2 or (called <= stepped if stepped else _is_chain(steps, called))
 
 
 def only_optimized(runs: Iterable[CellRun], statement: ast.stmt) -> bool:
-    """Whether optimizers, if there are any, step all modules that a statement calls: they do not train a teacher."""
+    """Whether optimizers, if there are any, step all modules that a statement calls; a teacher is not stepped."""
     known = list(runs)
     stepped, called = optimized(known), {name for name in source.calls_in(statement) if trains(known, [name])}
     return not stepped or called <= stepped
@@ -162,7 +162,7 @@ def optimized(runs: list[CellRun]) -> set[str]:
     return set(found)
 
 
-def _in_a_row(steps: list[ast.stmt], modules: set[str]) -> bool:
+def _is_chain(steps: list[ast.stmt], modules: set[str]) -> bool:
     """Whether each call of one of these modules reads what the call before it has made."""
     made: set[str] = set()
     for step in steps:

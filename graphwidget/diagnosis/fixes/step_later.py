@@ -26,9 +26,9 @@ def step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Write
     )
     cell = Cells.of(record).text(place.cell)
     step = _step(cell, place.line)
-    moved = _beside(cell, step) if step is not None else []
-    if _read_on_the_way(record, call, write, moved) or _in_another_loop(record, call, write, step):
-        return None  # what it assigns is needed before the call; or it is made in each pass of a loop
+    moved = _on_same_line(cell, step) if step is not None else []
+    if _read_before_call(record, call, write, moved) or _in_another_loop(record, call, write, step):
+        return None  # its targets are read before the call; or it runs in each pass of a loop
     resets = _own_resets(record, call, write, moved)
     if mixes and not _cleared(record, call, graph, write) <= set(map(_owner, moved)):
         works = False  # what another optimizer clears in between, the step needs
@@ -61,7 +61,7 @@ def _elsewhere(line: tuple[object, ...], found: tuple[Write, ...], _: Place | No
 
 
 def adds_to_its_gradients(graph: Snapshot, call: BackwardCall, write: Write) -> bool:
-    """Whether the write goes by gradients, and the call, too, adds to them."""
+    """Whether the write uses gradients to which the call would also add."""
     if not write.optimizer and ".grad" not in write.by:
         return False
     inside = reachable(graph, (root.node for root in call.roots))
@@ -78,8 +78,8 @@ def _step(cell: str, line: int | None) -> source.Statement | None:
     return next((s for s in side_by_side if any(c.endswith(".step") for c in source.calls_in(s))), whole[0])
 
 
-def _beside(cell: str, step: source.Statement) -> list[source.Statement]:
-    """A step, and the others that are on its line."""
+def _on_same_line(cell: str, step: source.Statement) -> list[source.Statement]:
+    """A step, and the other statements on its line."""
     there = source.beginning_at(cell, step.lineno)
     return [s for s in there if _owner(s)] if _owner(step) and len(there) > 1 else [step]
 
@@ -97,12 +97,12 @@ def _in_another_loop(record: Record, call: BackwardCall, write: Write, step: sou
 def _own_resets(
     record: Record, call: BackwardCall, write: Write, steps: list[source.Statement]
 ) -> list[source.Statement]:
-    """Each `zero_grad` between some steps and the call that clears what they are to go by, once they are moved."""
+    """Each `zero_grad` between some steps and the call that clears gradients which the moved steps need."""
     owners = set(map(_owner, steps))
     return [s for s, name in _resets(record, call, write, steps[0]) if name in owners] if steps else []
 
 
-def _read_on_the_way(record: Record, call: BackwardCall, write: Write, steps: list[source.Statement]) -> bool:
+def _read_before_call(record: Record, call: BackwardCall, write: Write, steps: list[source.Statement]) -> bool:
     """Whether a line between some steps and the call, or the call's own, reads what the steps assign."""
     assigned = {name for step in steps for name in source.targets(step)}
     cell, there = write.place.cell, call.place.cell
@@ -119,7 +119,7 @@ def _read_on_the_way(record: Record, call: BackwardCall, write: Write, steps: li
 def _moved(
     record: Record, cell: int, steps: list[source.Statement], resets: list[source.Statement], call: BackwardCall
 ) -> Edits:
-    """The steps behind the call, and what clears gradients in between behind them: it would undo what they are for."""
+    """Move the steps behind the call, and behind them the statements that clear their gradients in between."""
     cells, there = Cells.of(record), at(call.place)
     if there is None:
         return ()
@@ -135,7 +135,7 @@ def _moved(
 
 
 def _lines(text: str, statement: source.Statement) -> list[str]:
-    """The lines of a statement; of one that shares its line, its own."""
+    """The lines of a statement; if it shares its line, the statement alone."""
     alone = len(source.beginning_at(text, statement.lineno)) < 2
     return text_edit.statement_lines(text, statement) if alone else [ast.unparse(statement)]
 
@@ -143,7 +143,7 @@ def _lines(text: str, statement: source.Statement) -> list[str]:
 def _resets(
     record: Record, call: BackwardCall, write: Write, step: source.Statement | None
 ) -> Iterator[tuple[source.Statement, str]]:
-    """The statements between a step and a call, in the cell of the call, that clear gradients; with whose."""
+    """The statements that clear gradients between a step and a call, in the call's cell, each with its owner."""
     cell, there = Cells.of(record).text(write.place.cell), Cells.of(record).text(call.place.cell)
     first = (step.end_lineno or step.lineno) if step is not None and there == cell else 0
     for statement in source.between(there, first, call.place.line or 0):
@@ -159,7 +159,7 @@ def _owner(step: source.Statement | None) -> str:
 
 
 def _cleared(record: Record, call: BackwardCall, graph: Snapshot, write: Write) -> set[str]:
-    """The optimizers and modules that clear, before the call, gradients by which a step went."""
+    """The optimizers and modules that clear, before the call, gradients that a step used."""
     step = _step(Cells.of(record).text(write.place.cell), write.place.line)
     paths = [path for leaf in graph.leaves.values() if set(leaf.paths) & set(write.paths) for path in leaf.paths]
     names = {name for _, name in _resets(record, call, write, step)}

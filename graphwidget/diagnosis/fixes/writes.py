@@ -1,4 +1,4 @@
-"""Whether a call would work if some writes to saved tensors were not there."""
+"""Whether a call would work without some writes to saved tensors."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ def works_without(
     graph: Snapshot,
     left: Callable[[tuple[Write, ...], Place | None], list[Write]],
 ) -> tuple[bool, tuple[str | None, Write] | None]:
-    """Whether a call works if of the writes to what each node saved only some are `left`; or the tensor and write in
-    the way."""
+    """Whether a call works if only some of the writes to saved tensors are `left`.
+
+    If it does not, also the first obstacle: a tensor and the write to it.
+    """
     reached = reachable(graph, (root.node for root in call.roots))
     tried = blame.without(record, graph, call.n, lambda found, made: not left(found, made), reached)
     forecast = simulate(tried, call)
@@ -32,5 +34,5 @@ def works_without(
 
 
 def another_write(other: tuple[str | None, Write] | None) -> str:
-    """What a fix says of the write that it leaves."""
+    """What a fix says about another write that remains."""
     return f" That is not all: {short(other[1].by)} ({where(other[1].place)}) is in the way, too." if other else ""

@@ -11,8 +11,8 @@ _PUTTING = ("append", "extend", "insert", "add", "update")
 _CONTAINERS = ("list", "dict", "set", "deque", "collections.deque", "OrderedDict")
 
 
-def gone_over(cell: str, name: str, line: int) -> list[ast.expr]:
-    """What a comprehension on a line goes over under a name."""
+def iterated(cell: str, name: str, line: int) -> list[ast.expr]:
+    """What a comprehension on a line iterates over, by the name of its variable."""
     loops = [n for s in source.statements_at(cell, line)[-1:] for n in ast.walk(s) if isinstance(n, ast.comprehension)]
     return [loop.iter for loop in loops if name in source.names_in(loop.target)]
 
@@ -22,7 +22,7 @@ def defines(node: ast.AST, name: str) -> bool:
 
 
 def put(statement: ast.AST, name: str) -> list[ast.expr]:
-    """What a statement puts into a container of that name: ``losses.append(loss)``."""
+    """What a statement puts into a container with this name: ``losses.append(loss)``."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return []
@@ -30,7 +30,7 @@ def put(statement: ast.AST, name: str) -> list[ast.expr]:
 
 
 def is_empty(node: ast.AST) -> bool:
-    """Whether what is written there is a container without anything in it."""
+    """Whether an expression is an empty container."""
     if isinstance(node, (ast.List, ast.Set)):
         return not node.elts
     if isinstance(node, ast.Dict):
@@ -48,9 +48,9 @@ def _gives(statement: ast.stmt, name: str) -> bool:
 
 
 def binding(statements: list[ast.stmt], name: str, line: int) -> list[ast.stmt]:
-    """The last of some statements before a line that gives a name its value, and the one of the pass of a loop before.
+    """The last statement before a line that binds a name, and the last one of the previous pass of a loop.
 
-    An element that is given a value does not hide what the whole was before.
+    A statement that sets one element does not hide the earlier value of the whole.
     """
     giving = sorted((s for s in statements if _gives(s, name)), key=lambda s: s.lineno)
     earlier = [s for s in giving if s.lineno < line]
@@ -65,7 +65,7 @@ def only_element(statement: ast.stmt, name: str) -> bool:
 
 
 def of_attribute(owner: ast.ClassDef, name: str) -> list[ast.AST]:
-    """What a class assigns to an attribute of `self`, in any method; or its method of that name: the class itself."""
+    """What a class assigns to an attribute of `self` in any method; for its method with this name the class itself."""
     attribute = name.split(".")[1]
     if any(isinstance(s, ast.FunctionDef) and s.name == attribute for s in owner.body):
         return [s for s in owner.body if isinstance(s, ast.FunctionDef) and s.name == attribute]

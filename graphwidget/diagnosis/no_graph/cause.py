@@ -1,4 +1,4 @@
-"""What a finding says of the line that left a tensor without a graph."""
+"""What a finding says about the line that left a tensor without a graph."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-# What makes something without a graph of a value that has one.
+# Calls whose result has no graph although their argument has one.
 CUTTING = {
     "detach": "detach",
     "detach_": "detach",
@@ -30,7 +30,7 @@ PLAIN = {"np", "numpy", "math", "random"}
 
 
 def any_of(answers: Iterable[bool | None]) -> bool | None:
-    """Whether one of several is true; unknown where none surely is and one may be."""
+    """True if one answer is true, else None if one is unknown, else False."""
     found = list(answers)
     return True if True in found else None if None in found else False
 
@@ -55,7 +55,7 @@ def is_library(node: ast.expr) -> bool:
 
 
 def outside_of_cuts(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of an expression whose graphs it may have: not those inside of a cut, or of a test."""
+    """The nodes of an expression through which it may have a graph: none inside a cut or a test."""
     if what_is_cut(node) is not None or isinstance(node, (ast.Compare, ast.Lambda)):
         return
     if index_of_a_pair(node):

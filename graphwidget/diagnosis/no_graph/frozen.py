@@ -1,4 +1,4 @@
-"""Frozen modules and tensors behind a tensor without a graph: what froze them, and whether that is what is wrong."""
+"""Frozen modules and tensors behind a tensor without a graph: what froze them, and whether this is the mistake."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["frozen", "frozen_modules"]
 
 
 def frozen_modules(origins: Origins, names: list[str]) -> Cause:
-    """Modules, frozen, from which the root was computed."""
+    """The cause that the root was computed by frozen modules."""
     found = {name: line for name in names if (line := origins.values.frozen_by(name)) is not None}
     lines = list(found.values())
     name = next(iter(found), names[0])
@@ -41,7 +41,7 @@ def _without_parameters(origins: Origins, name: str) -> bool:
 
 
 def _unfreeze(origins: Origins, run: CellRun, one: ast.stmt, works: bool, what: str) -> Cause:
-    """To let it train is offered; that the gradient of an input is wanted, too, where one is read: which is unknown."""
+    """Offer to unfreeze it; if the program reads a gradient of an input, also say how that input can require grad."""
     place, text = place_of(run, one.lineno), ast.unparse(one)
     edits = text_edit.replace_in(run.cell, run.source, one, "False", "True")
     asked, stepped = _gradients_of_inputs(origins), restore_graph.optimized(list(origins.values.runs))
@@ -59,7 +59,7 @@ def _unfreeze(origins: Origins, run: CellRun, one: ast.stmt, works: bool, what: 
 def _gradients_of_inputs(origins: Origins) -> tuple[str, ...]:
     """Tensors of which the cells read a `.grad`, or that an optimizer steps, and measured not to require grad.
 
-    Then the gradient of an input is wanted.
+    Then the program wants the gradient of an input.
     """
     values = {name: one for sight in origins.values.scene.sights for name, one in sight.values.items()}
     trees = [tree for run in origins.values.runs if (tree := source.parse(run.source)) is not None]
@@ -71,7 +71,7 @@ def _gradients_of_inputs(origins: Origins) -> tuple[str, ...]:
 
 
 def frozen(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) -> Cause | None:
-    """No line cut it: something that it was made from was set not to require grad, and nothing else surely does."""
+    """No line cut the graph: a tensor behind the root does not require grad, and no other surely does."""
     if origins.has_graph(root, spot):
         return None
     what = f"nothing that `{made_of[0]}` was made from requires grad."

@@ -1,6 +1,6 @@
-"""Whether values had a graph, as far as the text of the cells and what was measured at an error can prove it.
+"""Whether values had a graph, as far as the text of the cells and the measurements at an error prove it.
 
-Answers are True, False or None: it surely has a graph, it surely has none, that is unknown.
+Answers are True, False or None: it surely has a graph, it surely has none, it is unknown.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MAKING = {
 
 
 class Cut(NamedTuple):
-    """A statement that makes something without a graph, of something that had one, if `sure`."""
+    """A statement that makes a value without a graph from one that (if `sure`) had one."""
 
     run: CellRun
     statement: ast.stmt
@@ -58,7 +58,7 @@ class Origins:
         """The same as `has_graph` of an argument. A module is no tensor: it hands no graph on."""
         return False if self.values.is_module(ast.unparse(node), spot) else self.has_graph(node, spot)
 
-    # ------------------------------------------------------------------ had it a graph?
+    # ------------------------------------------------------------------ whether it had a graph
 
     def has_graph(self, node: ast.AST, spot: Spot) -> bool | None:
         """Whether the value of an expression had a graph, or is a leaf that requires grad."""
@@ -87,9 +87,9 @@ class Origins:
         return None
 
     def goes_back_to_grad(self, root: ast.expr, spot: Spot) -> bool | None:
-        """Whether something that an expression goes back to requires grad, be it cut off from that.
+        """Whether something behind an expression requires grad, even if the graph to it is cut.
 
-        False only where nothing that was measured anywhere requires grad: what the text shows may not be all.
+        False only if no measured value requires grad: the text may not show everything.
         """
         values = [one for sight in self.values.scene.sights for one in sight.values.values()]
         if any(self.values.modules.values()) or any(one.requires_grad for one in values):
@@ -101,7 +101,7 @@ class Origins:
             self._whole = False
 
     def _of_loop(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, spot: Spot) -> bool | None:
-        """A comprehension: its element, with what its loops go over in place of their names."""
+        """A comprehension: its element, with what its loops iterate over in place of their variables."""
         over = {name: loop.iter for loop in node.generators for name in source.names_in(loop.target)}
         called = [
             self.values.trains(self.values.module(n.func, spot), spot)
@@ -151,7 +151,7 @@ class Origins:
             if taken_in:
                 return any_of(self.has_graph(part, spot) for part in taken_in)
             if is_empty(source.given(one)):
-                return None  # who has filled it, and with what, is not seen
+                return None  # who filled it, and with what, is unknown
             value = self.has_graph(source.given(one), spot)
             return any_of((value, self._of_name(name, spot))) if isinstance(one, ast.AugAssign) else value
         return None
@@ -195,7 +195,7 @@ class Origins:
         return None
 
     def _without_parameters(self, name: str, spot: Spot) -> bool:
-        """Whether a name is a loss, an activation or the like: what it returns has a graph if an argument has."""
+        """Whether a name is a loss, an activation or the like: its result has a graph if an argument has one."""
         made = [source.given(s) for _, s in self.values.made(name, spot) if isinstance(s, ast.stmt)]
         layers = [LAYER.search(ast.unparse(one.func)) for one in made if isinstance(one, ast.Call)]
         return bool(layers) and all(one is not None and is_plain(one[1]) for one in layers)
@@ -203,7 +203,7 @@ class Origins:
     # ------------------------------------------------------------------ walking back
 
     def back(self, root: ast.AST, spot: Spot) -> Iterator[tuple[Spot, ast.AST, str]]:
-        """What an expression was made of, the nearest first, not behind cuts: expressions, and statements by name."""
+        """What an expression was made from, the nearest first, up to cuts: expressions, and statements by name."""
         queue: list[tuple[Spot, ast.AST, str]] = [(spot, root, "")]
         seen: set[tuple[int, str]] = set()
         for where, node, name in queue:

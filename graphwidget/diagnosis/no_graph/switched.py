@@ -22,9 +22,9 @@ _ON = re.compile(r"set_grad_enabled\((?!False)")
 
 
 def _computed(origins: Origins, root: ast.expr, spot: Spot) -> list[tuple[int, CellRun, ast.stmt | None]]:
-    """During which cell the root, or what it is made of, was computed, in which cell's text, by which statement.
+    """The run in which the root, or what it is made of, was computed; the cell whose text has the line; the statement.
 
-    What the body of a function assigns was computed when the function was called: by the call's own cell.
+    The body of a function was run when the function was called: by the cell of that call.
     """
     last, found = len(origins.values.runs) - 1, list[tuple[int, CellRun, ast.stmt | None]]()
     for name in sorted(source.names_in(root)):
@@ -39,7 +39,7 @@ def _computed(origins: Origins, root: ast.expr, spot: Spot) -> list[tuple[int, C
 
 
 def in_force(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) -> Cause | None:
-    """Grad mode was off when the cell began that made it: so it was measured. Nothing made there can have a graph."""
+    """Grad mode was measured to be off when the cell that made it began: nothing made there can have a graph."""
     runs = list(origins.values.runs)
     if any("enable_grad" in run.source for run in runs):
         return None
@@ -66,7 +66,7 @@ def in_force(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) -
 
 
 def switched_off(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) -> Cause | None:
-    """The cell that made it, or the last one, switched grad mode off and left it so."""
+    """The cell that made it, or the last one, switched grad mode off and did not switch it on again."""
     runs = list(origins.values.runs)
     for at, text, made in _computed(origins, root, spot):
         until = made.lineno if made is not None and text is runs[at] else sys.maxsize
@@ -89,8 +89,9 @@ def _off(runs: list[CellRun], run: CellRun, statement: ast.Expr, made_of: list[s
 
 
 def _switch(runs: list[CellRun], run: CellRun, until: int = sys.maxsize) -> tuple[CellRun, ast.Expr] | None:
-    """The statement that switched grad mode off while a cell ran: its own last one before a line, or that of a
-    function which it names, and which leaves it off."""
+    """The statement that switched grad mode off while a cell ran: its last one before a line, or one in a function
+    that it names and that leaves it off.
+    """
     own = _switches(source.parse(run.source), until)
     if own:
         return (run, own[-1]) if _is_off(own[-1]) else None
@@ -106,7 +107,7 @@ def _switch(runs: list[CellRun], run: CellRun, until: int = sys.maxsize) -> tupl
 
 
 def _switches(tree: ast.AST | None, until: int = sys.maxsize) -> list[ast.Expr]:
-    """Statements that are a call of `set_grad_enabled`, in the order of the text; not those of functions inside."""
+    """The statements that call `set_grad_enabled`, in the order of the text, without those of nested functions."""
     found: list[ast.Expr] = []
     below = list(ast.iter_child_nodes(tree)) if tree is not None else []
     for node in below:

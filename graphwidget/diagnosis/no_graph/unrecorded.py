@@ -20,7 +20,7 @@ __all__ = ["around_the_call", "not_recorded"]
 
 
 def around_the_call(origins: Origins, call: BackwardCall, root: ast.expr, spot: Spot) -> Cause | None:
-    """Grad mode was off where the call raised, as was measured, and the root was computed within what had done it."""
+    """Grad mode was measured to be off where the call raised, and the root was computed inside its cause."""
     scene, own = origins.values.scene, call.place
     if scene.grad_mode is not False:
         return None
@@ -72,7 +72,7 @@ def _with_grad(run: CellRun, switch: grad_modes.Switch | None) -> text_edit.Edit
 
 
 def _made_within(origins: Origins, name: str, spot: Spot, depth: int, outer: ast.stmt | None) -> bool:
-    """Whether what the root is made of was assigned while the frame at this depth was under it."""
+    """Whether what the root is made of was assigned where grad mode was off: in `outer`, or a deeper frame."""
     names = sorted(source.names_in(expression(name)))
     for at, one in (pair for each in names for pair in origins.values.made(each, spot)):
         if not isinstance(one, ast.stmt) or isinstance(one, (ast.FunctionDef, ast.ClassDef)):
@@ -88,7 +88,7 @@ def _made_within(origins: Origins, name: str, spot: Spot, depth: int, outer: ast
 
 
 def not_recorded(origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
-    """Code that is never recorded, and was given no tensor that requires grad: then nothing of it gets a graph."""
+    """Code that is never recorded got no tensor that requires grad: then its results have no graph."""
     for where_made, node, _ in origins.back(root, spot):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.arg)):
             continue
@@ -116,7 +116,7 @@ def not_recorded(origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
 
 
 def _is_plain_tensor(origins: Origins, one: ast.expr, spot: Spot) -> bool:
-    """Whether an argument is a tensor without grad: as was measured, at a call of the function if it is an argument."""
+    """Whether an argument was measured to be a tensor without grad; a parameter, at the function's calls."""
     value = origins.values.measured(ast.unparse(one), spot)
     if value is not None:
         return value.kind == "tensor" and not value.requires_grad
@@ -138,7 +138,7 @@ def _for_unrecorded(origins: Origins, spot: Spot, call: ast.Call, place: Place, 
 
 
 def _requiring_grad(origins: Origins, name: str, spot: Spot) -> text_edit.Edits:
-    """Edits of the one line that makes a tensor of a cell: it then requires grad."""
+    """Edits of the only line that makes a tensor, after which it requires grad."""
     for _ in range(10):
         made = origins.values.made(name, spot)
         if len(made) != 1:

@@ -1,4 +1,4 @@
-"""Where the values of a notebook come from, up to a call: what gave a name its value, and which modules train."""
+"""Where the values of a notebook come from, up to a call: what bound a name, and which modules train."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from graphwidget.diagnosis.no_graph.bindings import binding, defines, gone_over, of_attribute, only_element
+from graphwidget.diagnosis.no_graph.bindings import binding, defines, iterated, of_attribute, only_element
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.torch_names import has_parameters
 from graphwidget.model import BackwardCall, CellRun, Scene, Value
@@ -24,7 +24,7 @@ def is_plain(layer: str) -> bool:
 
 
 class Spot(NamedTuple):
-    """A line of a cell's run, which is given as an index. `past`: 1 where what stands on the line itself has run."""
+    """A line in the run of a cell, given by the index of the run. `past`: 1 if the line itself has run."""
 
     at: int
     line: int
@@ -33,10 +33,10 @@ class Spot(NamedTuple):
 
 @dataclass(frozen=True)
 class Values:
-    """What the cells and the measurements say of names.
+    """What the cells and the measurements say about names.
 
-    `runs` are those of the cells in order, `modules` what was measured: whether parameters of a module require grad.
-    So is `scene`: what the names of the failing lines were.
+    `runs` are the runs of the cells in order. `modules` and `scene` were measured: which parameters of modules require
+    grad, and what the names of the failing lines were.
     """
 
     runs: Sequence[CellRun]
@@ -50,7 +50,7 @@ class Values:
         return Spot(at, place.line or 1, 1)
 
     def measured(self, name: str, spot: Spot) -> Value | None:
-        """What a name was where the call raised, if it had been given no other value since the line."""
+        """What a name was where the call raised, if nothing bound it since the line."""
         if not 0 <= spot.at < len(self.runs):
             return None
         inside = source.function_at(self.runs[spot.at].source, spot.line)
@@ -78,7 +78,7 @@ class Values:
         return made.name in known or any(base == "Function" or base in known for base in bases)
 
     def unrecorded(self, node: ast.AST, spot: Spot) -> list[ast.expr] | None:
-        """Of a call that runs code without recording it, and has a graph only if an argument has: its arguments.
+        """The arguments of a call that runs code without recording it: its result has a graph only if one of them has.
 
         ``Function.apply`` is one, and a re-entrant checkpoint.
         """
@@ -95,7 +95,7 @@ class Values:
         return node.args[1:] if last.startswith("checkpoint") and given == ["True"] else None
 
     def is_module(self, name: str, spot: Spot) -> bool:
-        """Whether a name surely is a module: as was measured, else as it was made."""
+        """Whether a name surely is a module, by measurement or else by the line that made it."""
         value = self.measured(name, spot)
         if value is not None or name in self.modules:
             return value is None or value.kind == "module"
@@ -109,11 +109,11 @@ class Values:
         return {name for name, one in seen if one.kind == "module" and one.type_name == cls}
 
     def made(self, name: str, spot: Spot) -> list[tuple[Spot, ast.AST]]:
-        """What gave a name its value, as seen from a line: assignments, heads of loops, arguments, a function."""
+        """What bound a name, as seen from a line: assignments, heads of loops, arguments, a function."""
         if not 0 <= spot.at < len(self.runs):
             return []
         cell = self.runs[spot.at].source
-        over = gone_over(cell, name, spot.line)
+        over = iterated(cell, name, spot.line)
         if over:
             return [(spot, one) for one in over]
         inside = source.function_at(cell, spot.line)
@@ -127,7 +127,7 @@ class Values:
             if name in (*names, *(a.arg for a in inside[1].args.kwonlyargs)):
                 return list(self._arguments(inside, name, names))
         everything: list[tuple[Spot, ast.AST]] = []
-        for at in self._looked_in(spot, inside is not None):
+        for at in self._searched(spot, inside is not None):
             tree = source.parse(self.runs[at].source)
             line = spot.line + spot.past if at == spot.at and inside is None else sys.maxsize
             same = self.runs[at].file == self.runs[spot.at].file
@@ -138,8 +138,8 @@ class Values:
                 break
         return everything
 
-    def _looked_in(self, spot: Spot, inside: bool) -> list[int]:
-        """The runs in which a name may get its value, in order: cells share their names, each file has its own.
+    def _searched(self, spot: Spot, inside: bool) -> list[int]:
+        """The runs in which a name may be bound, in order: cells share their names, each file has its own.
 
         Functions and classes of other files come last: they may have been imported.
         """
@@ -176,7 +176,7 @@ class Values:
         return [s.value for s in found if s.value is not None]
 
     def module(self, node: ast.expr, spot: Spot) -> str | None:
-        """The notebook's own name of a module that is called: also where it is the argument of a function."""
+        """The notebook's own name of a module that is called, also if it is the argument of a function."""
         text = ast.unparse(node)
         root = text.split(".", 1)[0]
         if root == "self":
@@ -188,7 +188,7 @@ class Values:
         return text if not passed else None
 
     def frozen_by(self, name: str) -> tuple[CellRun, ast.stmt, ast.stmt] | None:
-        """The line that froze a module or tensor, with the outermost statement around it."""
+        """The line that froze a module or tensor, and the outermost statement around it."""
         return next((found for found in self.freezing() if name.split(".", 1)[0] in source.names_in(found[2])), None)
 
     def freezing(self) -> Iterator[tuple[CellRun, ast.stmt, ast.stmt]]:
@@ -201,7 +201,7 @@ class Values:
                     yield run, one, source.statements_at(run.source, one.lineno)[0]
 
     def freezes_all(self, one: ast.stmt, outer: ast.stmt) -> bool:
-        """Whether a line that freezes does so in any case, and not in a function."""
+        """Whether a freezing line always runs, and stands in no function."""
         return not _conditional(outer, one)
 
     def trains(self, name: str | None, spot: Spot) -> bool | None:

@@ -1,4 +1,4 @@
-"""Where what is computed from a parameter leaves the graph, read forwards from the lines that use the parameter."""
+"""Where a value computed from a parameter leaves the graph, followed forwards from the lines that use the parameter."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OF_INDICES = ("argmax", "argmin", "argsort", "indices", "long", "int", "bool", 
 
 
 class CutOff(NamedTuple):
-    """A line that cuts off what was computed from a parameter. `by` as in `Cut`; `around`: a block without grad."""
+    """A line that cuts off values computed from a parameter. `by` as in `Cut`; `around`: a block without grad mode."""
 
     run: CellRun
     statement: ast.stmt
@@ -35,7 +35,7 @@ class CutOff(NamedTuple):
 
 
 class _Use(NamedTuple):
-    """Code in which names stand for what was computed from the parameter: the body of a function, or a cell."""
+    """The body of a function, or a cell, and its names for values computed from the parameter."""
 
     run: CellRun
     within: ast.ClassDef | None
@@ -44,7 +44,7 @@ class _Use(NamedTuple):
 
 
 def cuts_behind(record: Record, path: str) -> list[CutOff]:
-    """Return the cuts that stand between a parameter and whatever its values are used for; plain ones first.
+    """Return the cuts between a parameter and all uses of its values; plain ones first.
 
     The parameter is followed from the class or cell that makes it, through local names and methods of that class.
     """
@@ -102,7 +102,7 @@ def _makes(cls: ast.ClassDef, target: str) -> bool:
 
 
 def _follow(use: _Use) -> Iterator[tuple[ast.stmt, CutOff | None]]:
-    """The statements that cut off what comes from some names, and (without a cut) those that return it."""
+    """The statements that cut off values from some names, and those that return such a value uncut."""
     tree = source.parse(use.run.source)
     body = use.function.body if use.function is not None else tree.body if tree is not None else []
     names = set(use.names)
@@ -131,7 +131,7 @@ def _follow(use: _Use) -> Iterator[tuple[ast.stmt, CutOff | None]]:
 
 
 def _evaluated(statement: ast.stmt) -> ast.AST | None:
-    """What a statement computes: of a block its head."""
+    """The expression that a statement computes; for a block, that of its head."""
     if isinstance(statement, (ast.For, ast.AsyncFor)):
         return statement.iter
     if hasattr(statement, "body") or isinstance(statement, (ast.Import, ast.ImportFrom, ast.Pass, ast.Global)):
@@ -144,7 +144,7 @@ def _reads(node: ast.AST, names: set[str]) -> bool:
 
 
 def _flows(value: ast.AST, names: set[str]) -> bool:
-    """Whether a value has a graph that leads back to one of some names."""
+    """Whether the graph of a value leads back to one of some names."""
     return any(_spelled(one) in names or _called(one) in names for one in outside_of_cuts(value))
 
 
@@ -159,10 +159,10 @@ def _called(node: ast.AST) -> str:
 
 
 def _is_update(statement: ast.stmt) -> bool:
-    """Whether a statement without grad mode changes something in place, or shows it: nothing is computed from it."""
+    """Whether a statement without grad mode only changes something in place or shows it: it computes no other value."""
     return isinstance(statement, (ast.AugAssign, ast.Expr))
 
 
 def _only_shown(statement: ast.stmt) -> bool:
-    """``print(loss.item())``, ``losses.append(w.item())``: the value is looked at, and not used for a loss."""
+    """``print(loss.item())``, ``losses.append(w.item())``: the value is shown or stored, and not used for a loss."""
     return isinstance(statement, ast.Expr)

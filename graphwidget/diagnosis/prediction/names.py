@@ -1,7 +1,7 @@
-"""The names by which a prediction speaks of nodes and slots.
+"""The names of nodes and slots in a prediction.
 
-A node goes by torch's name. Where several have the same one, they are numbered from 0 in the order in which they were
-made: that order is the program's, and the same in every run of it, with a tracker or without.
+A node has torch's name. Several nodes of one name are numbered from 0 in the order in which they were made: this order
+is the program's, the same in every run, with a tracker or without.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from graphwidget.model.predictions import listed
 
 __all__ = ["Names"]
 
-_MOST_COMPARED = 2_000  # names among which the nearest is looked for
+_MOST_COMPARED = 2_000  # names among which the nearest one is searched
 _PREFIX = "torch::autograd::"  # of the engine's own nodes: not shown
 
 
@@ -37,7 +37,7 @@ class Names:
         }
         self._index = {name: index for index, name in self._name.items()}
         self.nodes = tuple(self._name[i] for i in indices if graph.kind[i] != Kind.ACCUMULATE)
-        # A place at which nothing was saved is no candidate, but naming it is an answer, and a wrong one.
+        # A slot in which nothing was saved is no candidate, but it may be named: that is a wrong answer.
         self.everything = tuple(slot for index in indices for slot in graph.slots_of(index))
         self.slots = tuple(map(self.of_slot, self._saved(self.everything)))
 
@@ -73,7 +73,7 @@ class Names:
             return index
         alike = self._alike.get(name)
         if alike:
-            shown = [f"{self._name[i]}{self._told_by(i)}" for i in alike]
+            shown = [f"{self._name[i]}{self._distinction(i)}" for i in alike]
             raise ValueError(
                 f"graphwidget.predict(): {len(alike)} nodes are called {name}. Say which one: {listed(shown)}, in the "
                 "order in which they were made."
@@ -115,11 +115,11 @@ class Names:
     def _is_leaf(self, name: str) -> bool:
         return any(name in leaf.paths for leaf in self.graph.leaves.values())
 
-    def _told_by(self, index: int) -> str:
-        """What tells a node from others of its name: its variables, else its line."""
+    def _distinction(self, index: int) -> str:
+        """What distinguishes a node from others of its name: its variables, else its line."""
         node = self.graph.node(index)
-        told = quoted(node.labels, 1) if node.labels else where(node.place)
-        return f" ({told})" if told else ""
+        mark = quoted(node.labels, 1) if node.labels else where(node.place)
+        return f" ({mark})" if mark else ""
 
 
 def _unknown(what: str, name: str, names: Sequence[str], heading: str) -> str:

@@ -1,4 +1,4 @@
-"""What a call does, as a prediction is compared with it: from a forecast, or from the record of a call."""
+"""The outcome of a call, with which a prediction is compared: from a forecast, or from a recorded call."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Outcome:
     why
         Why it raises, or why that cannot be known.
     ran
-        Index -> whether the node runs; None: it cannot be known. Of those that are missing `rest` holds.
+        Index -> whether the node runs; None: it cannot be known. For missing nodes `rest` holds.
     keeps
         The argument that makes it keep what its nodes saved (``retain_graph=True``); empty: it frees that.
     call
-        Who did it, once it has happened (``①``); empty: it is foreseen.
+        The call that did it (``①``); empty: the outcome is a forecast.
     """
 
     graph: Snapshot
@@ -61,7 +61,7 @@ class Outcome:
 
 
 def foreseen(graph: Snapshot, answer: Forecast, keeps: str) -> Outcome:
-    """What a forecast says, made on `graph`."""
+    """The outcome by a forecast made on `graph`."""
     slot = answer.fails_slot
     freed_by = slot.freed_by if slot is not None else None
     why = answer.why.rstrip(".")
@@ -80,11 +80,11 @@ def foreseen(graph: Snapshot, answer: Forecast, keeps: str) -> Outcome:
 
 
 def happened(expected: Outcome, call: BackwardCall) -> Outcome:
-    """What a recorded call did. `expected` is what was known when it was predicted."""
+    """The outcome of a recorded call. `expected` is what was known when it was predicted."""
     before = call.graph or expected.graph
     keeps = kept_by(call.retain_graph, call.create_graph)
     at = before.index_of.get(call.failed_uid) if call.failed_uid is not None else None
-    if call.graph is not None:  # in the meantime other calls may have changed what it met
+    if call.graph is not None:  # meanwhile other calls may have changed the graph
         again = forecast(
             before, call.roots, inputs=call.inputs, create_graph=call.create_graph, api=call.api, grad_given=True
         )

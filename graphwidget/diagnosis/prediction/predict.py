@@ -1,4 +1,4 @@
-"""A prediction, made from what somebody said and compared with what the call does."""
+"""A prediction of a call, and its comparison with what the call does."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["Record", "predicted"]
 
 
 class Record(Protocol):
-    """Who records calls: a tracker."""
+    """A recorder of calls: a tracker."""
 
     @property
     def calls(self) -> Sequence[BackwardCall]:
-        """Those that are remembered, oldest first."""
+        """The remembered calls, oldest first."""
 
 
 def predicted(
@@ -31,19 +31,19 @@ def predicted(
     frees: str | Iterable[str] | None,
     record: Record | None,
 ) -> Prediction:
-    """Compare what was said of a call on the roots of `graph` with a forecast.
+    """Compare a prediction of a call on the roots of `graph` with a forecast.
 
     Parameters
     ----------
     fails, frees
         As for `graphwidget.predict`.
     record
-        Who records the calls that are made from now on; None: nobody.
+        The recorder of the calls made from now on; None: there is none.
 
     Raises
     ------
     TypeError, ValueError
-        If the graph has no node or slot of a name that was said, or several.
+        If the graph has no node or slot with a predicted name, or several.
     """
     names = Names(graph)
     said = _said(names, call.on(graph.roots), fails, frees)
@@ -57,7 +57,7 @@ def predicted(
 
 
 def _said(names: Names, call: str, fails: bool | str | None, frees: str | Iterable[str] | None) -> Said:
-    """What was said, looked up in the graph."""
+    """The prediction, with its names looked up in the graph."""
     if not (fails is None or isinstance(fails, (bool, str))):
         raise TypeError(
             "graphwidget.predict(): fails is True, False, or the name of the node at which the call would raise, not "

@@ -16,7 +16,7 @@ __all__ = ["Said", "answers"]
 
 @dataclass(frozen=True)
 class Said:
-    """What was predicted of a call, by index. None: nothing was said.
+    """A prediction of a call, by index. None: nothing was predicted.
 
     `frees` are the slots by (uid of the node, position in it), which hold in every snapshot.
     """
@@ -28,7 +28,7 @@ class Said:
 
 
 def answers(said: Said, names: Names, outcome: Outcome) -> tuple[Answer, ...]:
-    """What is right and what is wrong: on whether the call fails, then on the slots."""
+    """The right and wrong answers: whether the call fails, then the slots."""
     scoring = _Scoring(said, names, outcome)
     return (*scoring.failure(), *scoring.slots())
 
@@ -47,7 +47,7 @@ class _Scoring:
     # -- whether it fails ------------------------------------------------------------------------------
 
     def failure(self) -> Iterator[Answer]:
-        """On whether the call raises; and where, if it does."""
+        """Answers about whether the call raises, and where."""
         said, outcome = self.said, self.outcome
         if said.fails is None:
             return
@@ -91,7 +91,7 @@ class _Scoring:
     # -- what it frees ---------------------------------------------------------------------------------
 
     def slots(self) -> Iterator[Answer]:
-        """On each slot that was named, and each that was not and yet is freed."""
+        """Answers about each slot that was named, and each other slot that is freed."""
         if self.said.frees is None:
             return
         named, gone = self._named()
@@ -159,7 +159,7 @@ class _Scoring:
         return f"{self.names.of_node(node)} does not run"
 
     def _why_nothing(self) -> str:
-        """The reason, for somebody who named no slot and is right."""
+        """The reason, if rightly no slot was named."""
         outcome = self.outcome
         if outcome.ok is False and outcome.at_once:
             return f": {self.call} {self.raises}{self._at()}"

@@ -1,4 +1,4 @@
-"""Which lines modified what a node had saved, and what would still be modified without some of these lines."""
+"""The lines that modified what a node had saved, and the graph as it would be without some of these writes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def culprit(record: Record, graph: Snapshot, index: int, n: int) -> tuple[str | 
 
 
 def _hidden_culprit(record: Record, graph: Snapshot, index: int, n: int) -> tuple[str | None, tuple[Write, ...]]:
-    """`culprit` for a write into a view. What that saved is hidden: it is the only tensor that was modified since."""
+    """`culprit` for a write into a view, whose saved tensors are hidden: it is the only tensor modified since."""
     found = _hidden_writes(record, graph, index, n)
     if len(found) != 1:
         return None, ()
@@ -67,11 +67,11 @@ def reads_its_target(graph: Snapshot, index: int) -> bool:
 
 
 def of_storage(record: Record, graph: Snapshot, index: int, key: int, n: int) -> tuple[Write, ...]:
-    """The writes to a storage before call `n` and after a node had saved it; if none surely is, the last one.
+    """The writes to a storage before call `n` and after a node had saved it; if none surely was, the last write.
 
-    A write that surely came before the node is left out: another write, which was not recorded, has modified it then.
-    A write that made the node, and whose result the node saved, came before: ``y.exp_()``. So did the write of a
-    module whose node is older, although both have run on one line.
+    A write that surely came before the node is left out: then an unrecorded write has modified the tensor. A write that
+    made the node came before if the node saved its result: ``y.exp_()``. So did the write of a module whose node is
+    older, although both ran on one line.
     """
     made, seq = graph.place_of(index), graph.seq[index]
     writes = [w for w in record.writes if key in w.storages and w.after_calls <= n]
@@ -90,7 +90,7 @@ Undone = Callable[[tuple[Write, ...], Place | None], bool]
 def without(
     record: Record, graph: Snapshot, n: int, undone: Undone, reached: Collection[int] | None = None
 ) -> Snapshot:
-    """The graph as if some writes had not been made: what only these modified, until call `n`, is as it was saved.
+    """The graph as if some writes had not been made: what only these modified before call `n` is as it was saved.
 
     Parameters
     ----------
@@ -130,12 +130,12 @@ def _before(write: Write, made: Place | None, seq: int) -> bool:
     """Whether a write had surely ended when a node was made: it began before, and on another line."""
     if made is None or not 0 <= write.number <= seq:
         return False
-    spot = (write.place.run, write.place.outer_line, write.place.iteration)
-    return spot != (made.run, made.outer_line, made.iteration)
+    line = (write.place.run, write.place.outer_line, write.place.iteration)
+    return line != (made.run, made.outer_line, made.iteration)
 
 
 def _since(write: Place, made: Place | None) -> bool:
-    """Whether a write was later than a node was made, as far as their lines tell."""
+    """Whether a write was later than a node was made, as far as their lines show."""
     if made is None or write.run is None or made.run is None:
         return True
     if write.run != made.run or write.iteration != made.iteration:

@@ -1,6 +1,6 @@
-"""The tensor by which a later call came to the old part: its name, and where it was made.
+"""The tensor through which a later call reached the old part: its name, and where it was made.
 
-Of several candidates it is one on the path to the node that failed.
+Of several candidates it is the one on the path to the node that failed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from functools import cached_property
 
 from graphwidget.diagnosis.reuse.graph_paths import Tensor, path_to_failure
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.paths import is_code, local
 from graphwidget.diagnosis.wording import spoken
 from graphwidget.model import Place, in_order
@@ -32,7 +31,7 @@ class Carrier:
 
     @cached_property
     def path(self) -> str | None:
-        """Its name: of the names that are known, one nearest to the old part."""
+        """Its path: of the known ones, one nearest to the old part."""
         found = (self._nearest(paths) for paths in self._known)
         leading = (path for paths in self._known for path in paths if self._leads(path))
         return next(filter(None, found), None) or next(leading, None) or self._nearest(self._older_names)
@@ -58,18 +57,17 @@ class Carrier:
     def _known(self) -> tuple[tuple[str, ...], ...]:
         """Its possible names, the best ones first."""
         setting, reuse = self.setting, self.setting.reuse
-        place, reassigned = reuse.later.place, set[str]()
-        if setting.in_loop and place.line:
-            reassigned = source.forgotten(setting.text_of_cell(place.cell), place.line)
+        place = reuse.later.place
+        at = (place.cell, place.line) if setting.in_loop and place.cell is not None and place.line else None
         border = self.to_failure[self._entry] if self._entry >= 0 else None
         now = (owner.path for owner in reuse.graph.owners if (owner.node, owner.output_nr) == border)
-        here, lasting = _written(now), setting.lasting(setting.carrier_names, reassigned)
+        here, lasting = _written(now), setting.lasting(setting.carrier_names, at)
         still = tuple(path for path in lasting if path in here)
         return still, here, lasting, reuse.unrun_paths, setting.carrier_names
 
     @property
     def _older_names(self) -> tuple[str, ...]:
-        """Names of anything on the path behind its root that is older than the call that freed."""
+        """Names of tensors on the path, without its root, that are older than the call that freed."""
         graph, freed_after = self.setting.reuse.graph, self.setting.reuse.earlier.newest_seq
         old = {tensor for tensor in self.to_failure[1:] if graph.seq[tensor[0]] < freed_after}
         return _written(path for path, held in self._held.items() if not old.isdisjoint(held))
@@ -101,10 +99,10 @@ class Carrier:
         return next((at for at in range(self._entry, -1, -1) if self.to_failure[at] in held), None)
 
     def _leads(self, name: str) -> bool:
-        """Whether what goes by a name leads to the failing node, as far as that is known."""
+        """Whether the tensor with a name leads to the failing node, as far as that is known."""
         reuse = self.setting.reuse
         if not reuse.carrier_paths and self._entry >= 0:
-            # The names are those that the line assigns which made the old part's first node.
+            # The names are the targets of the line that made the first node of the old part.
             return reuse.graph.place_of(self.to_failure[self._entry][0]) == reuse.carrier_place
         held = self._held.get(name)
         return held is None or not self.to_failure or any(index in self._leading for index, _ in held)
@@ -115,5 +113,5 @@ class Carrier:
 
 
 def _written(paths: Iterable[str]) -> tuple[str, ...]:
-    """Those that a program can write."""
+    """The paths that a program can write."""
     return in_order({path for path in paths if is_code(local(path))})

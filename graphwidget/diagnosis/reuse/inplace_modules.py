@@ -1,7 +1,7 @@
-"""Which modules with ``inplace=True`` modified a tensor; also a tensor without a name, which no line seems to modify.
+"""Modules with ``inplace=True`` that modified a tensor, also one without a name that no line seems to modify.
 
 Between the parts of an `nn.Sequential`, or inside a library's model, tensors have no names in the program. But a node
-that such a module made has overwritten its input, and the graph says what that was.
+that such a module made has overwritten its input, and the graph shows which tensor that was.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Whether a line runs between two calls: an edit at a line that the failing pass does not run helps nobody.
+"""Whether a line runs between two calls: an edit at a line that the failing pass does not run has no effect.
 
-A place knows its innermost frame in a cell, the outermost one, and the pass of a loop. It does not know what lies
-between these frames, nor code without recorded lines: there the answer is no.
+A place has its innermost frame in a cell, the outermost one, and the pass of a loop. Frames between these, and code
+without recorded lines, are not considered: for their lines the answer is no.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Which iteration of which loop made a node: the calls of one line of the program, and what lies between them.
+"""Which iteration made a node: the calls of one line of the program, and the stretches between them.
 
-Between two backward calls of one line lies an iteration, whichever loop, function or re-run made it.
+Between two backward calls of one line lies one iteration, of a loop, a function's calls, or a cell that is run again.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class Line:
         return self._known[key]
 
     def _of(self, before: int, place: Place | None) -> int | None:
-        """Of a node made at `place` when `before` calls had been made.
+        """The iteration of a node made at `place` when `before` calls had been made.
 
-        What a pass makes after its call belongs to that pass: ``total += loss``. The count of passes tells, where the
-        loop is in a cell; elsewhere all that is known is that the node lies between two calls.
+        A node that a pass makes after its call belongs to that pass: ``total += loss``. In a cell's loop the number of
+        the pass decides; elsewhere all that is known is that the node lies between two calls.
         """
         passed = place.iteration if place is not None else None
         following = self.calls[before].place if before < len(self.calls) else None
@@ -59,13 +59,13 @@ class Line:
         return before
 
     def periods(self, seqs: list[int]) -> int:
-        """Into how many stretches between calls these (ascending) numbers fall: at most one less than iterations."""
+        """The number of stretches between calls with one of these (ascending) numbers: at least iterations less one."""
         bounds = [bisect_left(seqs, start) for start in self.starts]
         return sum(a < b for a, b in zip([0, *bounds], [*bounds, len(seqs)]))
 
 
 def lines_of(record: Record) -> list[Line]:
-    """The lines that made enough calls for anything to pile up."""
+    """The lines that made enough calls for a pile."""
     found: dict[tuple[object, ...], list[BackwardCall]] = defaultdict(list)
     for call in record.calls:
         # A step of a higher-order gradient ends no iteration.
@@ -75,7 +75,7 @@ def lines_of(record: Record) -> list[Line]:
 
 
 def iterations_below(graph: Snapshot, line: Line, nodes: Iterable[int], most: int) -> dict[int, frozenset[int]]:
-    """Of each node the iterations that made it and what it builds on, up to `most` of them.
+    """For each node the iterations that made it and what it builds on, up to `most` of them.
 
     `nodes` must contain all that they lead to.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -33,14 +33,14 @@ class NamedEdges:
     ----------
     users
         Nodes (indices) of `graph`.
-    reassigned
-        Names that each pass of a loop assigns: they carry nothing over to the next.
+    forgotten
+        Whether a path carries nothing over to the next pass.
     """
 
     setting: Setting
     graph: Snapshot
     users: Collection[int]
-    reassigned: Collection[str] = field(default_factory=frozenset)
+    forgotten: Callable[[str], bool] = lambda _: False
     _read: dict[tuple[object, ...], frozenset[str]] = field(default_factory=dict)
 
     @cached_property
@@ -56,26 +56,26 @@ class NamedEdges:
         return tuple(found)
 
     def carried(self) -> Iterator[NamedEdge]:
-        """Those by which what was made after the earlier call uses what had been made before it."""
+        """The edges from nodes made after the earlier call to tensors made before it."""
         seq, since = self.graph.seq, self.setting.reuse.earlier.newest_seq
         return (one for one in self.all if seq[one.tensor] < since <= seq[one.user])
 
     def read_at(self, place: Place) -> Iterator[NamedEdge]:
-        """Those of a line, whenever it ran."""
+        """The edges of a line, in all its runs."""
         for one in self.all:
             made = self.graph.place_of(one.user)
             if made is not None and source_line(made) == source_line(place):
                 yield one
 
     def after(self, line: tuple[int, int]) -> Iterator[NamedEdge]:
-        """Those by which lines that ran after (cell, line) use what had been made until then."""
+        """The edges from nodes made after (cell, line) ran to tensors made until then."""
         graph = self.graph
         there = [graph.seq[i] for i in range(len(graph)) if line in _lines(graph.place_of(i))]
         last = max(there, default=-1)
         return (one for one in self.all if graph.seq[one.tensor] <= last < graph.seq[one.user])
 
     def _names_there(self, user: int, tensor: int) -> frozenset[str]:
-        """Names of a tensor that the line of a node reads; if it reads none, the node was made in a function: all."""
+        """The names by which a node's line reads a tensor. If it reads none, a function made the node: all names."""
         names = self._names.get(tensor)
         place = self.graph.place_of(user)
         if not names or place is None:
@@ -88,18 +88,18 @@ class NamedEdges:
 
     @cached_property
     def _names(self) -> dict[int, frozenset[str]]:
-        """Names under which the program can reach each tensor, without those that every pass reassigns.
+        """Names under which the program can reach each tensor, without those that carry nothing over.
 
-        They are the names now and at the earlier call; where there are none, what the tensor's line assigned.
+        They are the names now and at the earlier call; without such names, the targets of the tensor's line.
         """
         graph, seen = self.graph, (self.setting.reuse.graph, self.setting.reuse.earlier.graph)
         known = [(graph.index_of.get(one.uid[o.node], -1), o) for one in seen if one is not None for o in one.owners]
         found: dict[int, set[str]] = {}
         for index, owner in known:
-            path = local(owner.path)
-            if index >= 0 and owner.kind != "out" and is_code(path):
-                found.setdefault(index, set()).add(path)
-        holders = {root_of(path) for paths in found.values() for path in paths if not path.isidentifier()}
+            if index >= 0 and owner.kind != "out" and is_code(local(owner.path)):
+                found.setdefault(index, set()).add(owner.path)
+        paths = (path for some in found.values() for path in some)
+        holders = {root_of(path) for path in paths if not local(path).isidentifier()}
         lasting = {index: self._lasting(paths) for index, paths in found.items()}
         targets: dict[tuple[int | None, int | None], frozenset[str]] = {}  # the same in every iteration
         for index in (one for one in self._assigned if one not in found):
@@ -114,8 +114,8 @@ class NamedEdges:
             lasting[index] = targets[line]
         return lasting
 
-    def _lasting(self, names: Collection[str]) -> frozenset[str]:
-        return frozenset(name for name in names if root_of(name) not in self.reassigned)
+    def _lasting(self, paths: Collection[str]) -> frozenset[str]:
+        return frozenset(local(path) for path in paths if not self.forgotten(path))
 
     @property
     def _assigned(self) -> list[int]:

@@ -1,8 +1,8 @@
 """Which part of a graph two calls share: a backward that reached nodes which an earlier one had executed.
 
-The nodes that the earlier call executed are the *old part*; what the later call reaches besides is the *new part*; the
-tensors at the border between them are the *carriers*. All facts here are exact: they come from the graph and from what
-was recorded. Facts that need the text of the program are in `setting`.
+The nodes that the earlier call executed are the *old part*; other nodes that the later call reaches are the *new
+part*; the tensors at the border between them are the *carriers*. All facts here are exact: they come from the graph
+and the recorded calls. Facts that need the text of the program are in `setting`.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Reuse:
 
     @property
     def same_call(self) -> bool:
-        """Whether the later call would do what the earlier one has done: `backward` of the same tensor."""
+        """Whether the later call repeats the earlier one: `backward` of the same tensor, without `inputs`."""
         a, b = self.earlier, self.later
         if not (a.api == b.api == "backward" and a.inputs is b.inputs is None):
             return False
@@ -105,7 +105,7 @@ class Reuse:
 
     @cached_property
     def needed(self) -> frozenset[int]:
-        """Reached nodes with freed or stale slots, or that lead to such: those that a fresh graph must replace."""
+        """Reached nodes with freed or stale slots, and nodes that lead to these: a fresh graph must replace them."""
         graph, old = self.graph, self.old
 
         def lost(index: int, slot: int) -> bool:
@@ -135,7 +135,7 @@ class Reuse:
 
     @property
     def brings_leaves(self) -> bool:
-        """Whether the new part itself leads to leaves: it is not only another view of the old part."""
+        """Whether the new part itself leads to leaves, and does not only build on the old part."""
         return any(self.graph.kind[to] == Kind.ACCUMULATE for i in self.new for to in self.graph.next(i))
 
     @cached_property
@@ -187,14 +187,14 @@ class Reuse:
 
     @cached_property
     def carrier_place(self) -> Place | None:
-        """Where the old node on the way to the failure was made; else the first old node at the border with a place."""
+        """Where the old node at the border was made: on the path to the failure, else the first one with a place."""
         on_the_way = [index for index, _ in path_to_failure(self.graph, self.later) if index in self.boundary]
         places = [self.graph.place_of(index) for index in (*on_the_way, *self.boundary)]
         return next((p for p in places if p is not None and p.cell is not None), None)
 
     @cached_property
     def carrier_is_assigned(self) -> bool:
-        """Whether the line that made the carrier made nothing after it: then the carrier is what the line assigns."""
+        """Whether the line that made the carrier made no node after it: then the line assigns the carrier."""
         before, made = self.earlier.graph or self.graph, self.carrier_place
         uids = {self.graph.uid[i] for i in self.boundary}
         same = [i for i in range(len(before)) if made is not None and before.place_of(i) == made]
@@ -202,7 +202,7 @@ class Reuse:
 
     @cached_property
     def carrier_paths(self) -> tuple[str, ...]:
-        """What carried the old part over: as the call saw it, by its name now, by its name when it was freed."""
+        """Paths of the carriers: as the later call saw them, else those of now, else those when they were freed."""
         if self.later.carriers:
             return self.later.carriers
         now = {o.path for o in self.graph.owners if o.node in self.boundary and o.kind != "out"}
@@ -236,7 +236,7 @@ class Reuse:
         return roots[0] if len(roots) > 1 and len(set(roots)) == 1 else None
 
     def uses_by(self, call: BackwardCall) -> list[Place]:
-        """Where those nodes of a call's own part were made that lead into the old part."""
+        """Places at which nodes of a call's own part were made that lead into the old part."""
         graph = call.graph
         if graph is None:
             return []

@@ -1,16 +1,16 @@
-"""Where in the program a reuse happened: the facts about it that need the text of the cells, and the names to say."""
+"""Where in the program a reuse happened: the facts about it that need the text of the cells, and names."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.source import containers
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.diagnosis.source.paths import root_of
+from graphwidget.diagnosis.source.cells import Cells, Spot
+from graphwidget.diagnosis.source.paths import local, root_of
 from graphwidget.diagnosis.wording import lasting_name, root_name, source_line
 from graphwidget.engine.what_if import reachable
 from graphwidget.model import CellRun, Place, Snapshot
@@ -101,7 +101,7 @@ class Setting:
 
     @property
     def called_by_callee(self) -> bool:
-        """Whether a function that runs backward was called, and the later call stands beside that, in the same pass."""
+        """Whether a called function made the earlier call, and another line of the same pass the later one."""
         a, b = self.reuse.earlier.place, self.reuse.later.place
         inside = (a.cell, a.line) != (a.outer_cell, a.outer_line)
         return inside and a.run == b.run and a.iteration == b.iteration and a.outer_line != b.outer_line
@@ -118,14 +118,14 @@ class Setting:
             return made.cell_id is not None and made.cell_id == later.cell_id
         run, line = self.run_of(later), later.outer_line
         loop = source.loop_at(run.source, line) if run is not None and line is not None else None
-        if loop is None:  # it is in a function: what was made before that began belongs to no pass
+        if loop is None:  # it is in a function: nodes made before the function was called belong to no pass
             before = made.iteration is None and later.iteration is not None
             return made.outer_line == later.outer_line and not before
         return loop.lineno <= (made.outer_line or 0) <= (loop.end_lineno or 0)
 
     @property
     def carried_state(self) -> bool:
-        """Whether the line that made the carrier in one pass has made its successor in the next, by the same operation.
+        """Whether the line that made the carrier in one pass made its successor in the next, by the same operation.
 
         Another node of that line is no successor: the line uses something that it made only once (a cache).
         """
@@ -142,7 +142,7 @@ class Setting:
     def only_added(self) -> bool:
         """Whether the carrier is a term of the root, made once: added, perhaps with a factor, and used in no other way.
 
-        Detached, it has no effect. A running total is none: what it adds up has had its gradient.
+        Detached it would have no effect. A running total is no such term: its terms have had their gradients.
         """
         if self.reuse.same_root or self.carried_state or self.made_in_same_pass:
             return False
@@ -153,7 +153,7 @@ class Setting:
 
     @property
     def one_cell_builds_the_rest(self) -> bool:
-        """Whether one run of a cell made all that has to be fresh, except what the later call's own run made."""
+        """Whether one run of a cell made all nodes that have to be fresh, except those of the later call's own run."""
         graph, carrier = self.reuse.graph, self.reuse.carrier_place
         places = [graph.place_of(i) for i in self.reuse.needed if graph.seq[i] >= 0]
         runs = {p.run if p is not None else None for p in places} - {self.reuse.later.place.run}
@@ -177,7 +177,7 @@ class Setting:
 
     @property
     def root_name(self) -> str:
-        """The later call's root as the user names it, or the expression it was called on."""
+        """The later call's root by its name, or the expression on which it was called."""
         return root_name(self.reuse.later)
 
     def leaf_names(self, indices: Iterable[int]) -> tuple[str, ...]:
@@ -197,17 +197,58 @@ class Setting:
         found = source.statements_at(self.text_of_cell(made.cell), made.line)
         return tuple(source.targets(found[-1])) if found else ()
 
-    def lasting(self, names: tuple[str, ...], reassigned: Collection[str]) -> tuple[str, ...]:
-        """The paths whose variables are not `reassigned` in each pass; if there is none, others of the same tensors."""
-        reuse = self.reuse
+    def forgets(self, at: Spot | None) -> Callable[[str], bool]:
+        """Whether the variable that a path begins with carries nothing from the earlier call to the later one.
+
+        The loop around the line `at`, in which both calls are, assigns it in each pass; or it has ended.
+        """
+        reassigned = source.forgotten(self.text_of_cell(at[0]), at[1]) if at is not None else set[str]()
+        return lambda path: root_of(path) in reassigned or self.has_ended(path)
+
+    def has_ended(self, path: str) -> bool:
+        """Whether a path was that of the function that makes the calls, and ended when this returned between them."""
+        if path in self._variables and not path.startswith(f"{self._function}:"):
+            return False  # of a cell, or of another function
+        ended, shared = self._ended
+        root = root_of(path)
+        return root in ended and (root == local(path) or root not in shared)
+
+    @cached_property
+    def _ended(self) -> tuple[set[str], set[str]]:
+        """The variables that have ended with the function that made both calls by one line, and which are shared."""
+        place = self.reuse.later.place
+        text = self.text_of_cell(place.cell)
+        found = source.function_at(text, place.line) if place.line is not None else None
+        recursive = any(one.function == place.function for one in place.stack)
+        if not self.repeated or place.line is None or found is None or found[1].name != self._function or recursive:
+            return set(), set()
+        return source.ended(text, place.line), source.shared(text, place.line)
+
+    @property
+    def _function(self) -> str:
+        """The name of the function that made the later call; empty: none did."""
+        return (self.reuse.later.place.function or "").rpartition(".")[2]
+
+    @cached_property
+    def _variables(self) -> set[str]:
+        """All paths that hold a tensor: one of a function has the function's name before it."""
+        return {owner.path for graph in self._graphs for owner in graph.owners}
+
+    @property
+    def _graphs(self) -> list[Snapshot]:
+        """The graph of now, and that of the earlier call."""
+        return [graph for graph in (self.reuse.graph, self.reuse.earlier.graph) if graph is not None]
+
+    def lasting(self, names: tuple[str, ...], at: Spot | None) -> tuple[str, ...]:
+        """The paths that carry over to the next pass of the loop at a line, else others of the same tensors."""
+        reuse, forgotten = self.reuse, self.forgets(at)
         uids = {reuse.graph.uid[i] for i in reuse.boundary}
-        known = [graph for graph in (reuse.graph, reuse.earlier.graph) if graph is not None]
-        others = tuple(o.path for g in known for o in g.owners if g.uid[o.node] in uids and o.kind != "out")
+        others = tuple(o.path for g in self._graphs for o in g.owners if g.uid[o.node] in uids and o.kind != "out")
         put = tuple(path for run in reuse.record.runs.values() for path in containers.taken_in(run.source, names))
-        kept = ([path for path in some if root_of(path) not in reassigned] for some in (names, others, put))
-        return tuple(next(filter(None, kept), ()))
+        kept = (tuple(path for path in some if not forgotten(path)) for some in (names, others, put))
+        return next(filter(None, kept), ())
 
 
 def _scales(graph: Snapshot, index: int) -> bool:
-    """Whether a node multiplies or divides by what has no graph."""
+    """Whether a node multiplies or divides by a value without a graph."""
     return graph.name_of(index) in ("MulBackward0", "DivBackward0") and len(graph.next(index)) == 1

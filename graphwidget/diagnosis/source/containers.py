@@ -1,4 +1,4 @@
-"""Lines where a container takes a tensor in, and how they take it in without its graph."""
+"""Lines that put a tensor into a container, and their forms that put it in without its graph."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def taken_in(cell: str, names: Collection[str]) -> Iterator[str]:
 
 
 def _put(node: ast.AST) -> tuple[ast.expr, ast.expr, int] | None:
-    """What a node puts where: the container, the value, and the steps from one to the other that are not written."""
+    """What a node puts where: the container, the value, and the steps between them that the text does not show."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return (node.func.value, node.args[-1], 1) if node.func.attr in _KEEPING and node.args else None
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):

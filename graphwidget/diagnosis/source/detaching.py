@@ -19,7 +19,7 @@ class Detaching:
     Parameters
     ----------
     cells
-        Texts, which show what the containers are where `owners` do not tell.
+        Texts, which show the types of containers that `owners` do not.
     owners
         Who holds what: an element whose path ends with a name is a field of a named tuple.
     """
@@ -31,11 +31,11 @@ class Detaching:
         return _lines(paths, self._shown)
 
     def is_container(self, name: str) -> bool:
-        """Whether tensors are known to be inside of what has this name."""
+        """Whether the object with this name is known to contain tensors."""
         return any(one.startswith((f"{name}[", f"{name}.")) for one in self._shown.tensors)
 
     def sure(self, paths: Collection[str]) -> bool:
-        """Whether all containers that these lines rebuild are known, and what is in them, not guessed."""
+        """Whether the containers that these lines rebuild, and their contents, are known and not guessed."""
         self._shown.guessed = False
         self.lines(paths)
         return not self._shown.guessed
@@ -95,7 +95,7 @@ class _Shown:
         return self.known.get(holder) or self.known.get(_any_key(steps(holder))) or ("", -1)
 
     def depth(self, parts: Steps) -> int:
-        """How many of the last steps have to be done at once: 0 where the tensor itself can be assigned."""
+        """How many of the last steps of a path one assignment replaces: 0 if the tensor itself can be assigned."""
         if len(parts) > 2 and _is_index(parts[-2]):
             return 0 if self.is_module_of_several(parts) else 2
         return int(len(parts) > 1 and (_is_index(parts[-1]) or self.is_field(parts)))
@@ -187,7 +187,7 @@ class _Shown:
         return "list" if self._match(holder, r"(\.append\(|\.extend\(|\[[^]\n]+\] = |(: [^=\n]+)? = \[)") else "tuple"
 
     def _match(self, holder: str, how: str) -> re.Match[str] | None:
-        """The first place where `how` follows the holder, whatever its keys are."""
+        """The first place where `how` follows the holder, with any keys."""
         last = [re.escape(step.lstrip(".")) for step in steps(holder) if not step.startswith("[")][-1:]
         keys = r"\[[^]\n]+\]" * sum(step.startswith("[") for step in steps(holder))
         pattern = rf"\b{''.join(last)}{keys}{how}"
@@ -210,7 +210,7 @@ class _Shown:
         return 0
 
     def longer_tuples(self, count: int) -> bool:
-        """Whether a function of the cells returns a tuple that has more elements, in whatever place."""
+        """Whether a function of the cells returns a tuple with more elements anywhere."""
         trees = [tree for text in self.texts if (tree := source.parse(text)) is not None]
         returns = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Return))
         return any(isinstance(p, ast.Tuple) and len(p.elts) > count for node in returns for p in ast.walk(node))
@@ -233,7 +233,7 @@ def _is_index(step: str) -> bool:
 
 
 def _each(kind: str, holder: str, new: str, one: str) -> str:
-    """A container like `holder` of what each of its elements becomes."""
+    """A container like `holder`, with each of its elements changed."""
     if kind == "dict":
         return f"{{key: {new} for key, {one} in {holder}.items()}}"
     if kind == "list":

@@ -1,7 +1,7 @@
 """Whether the edits of a fix can be made: they fit the text, the cells still parse, and names are known where read.
 
-A simulation on the graph says that a fix would help. This says that the program with the edits in it
-is still a program: read from the text alone, as strict as a run from top to bottom.
+A simulation on the graph says that a fix would help. This module says that the program with the edits is still a
+program: from its text alone, as strict as a run from top to bottom.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 def with_display(record: Record, fix: Fix) -> Fix:
     """The fix with the lines that show its edits."""
     cells = Cells.of(record).texts
-    if not fix.edits or not all(edit.cell in cells for edit in fix.edits):
+    if not fix.edits or applied(cells, fix.edits) is None:
         return fix
     return replace(fix, edit=text_edit.shown_in(cells, fix.edits))
 
 
 def checked(record: Record, fix: Fix) -> Fix:
-    """The fix as it is, or without its edit and not verified: what cannot be written down, nobody has checked."""
+    """The fix unchanged; or, if its edit cannot be made, without it and not verified."""
     if fix.by_hand or (fix.edit and fix.at is None):
         return fix
     if fix.edits and fix.at is not None and possible(Cells.of(record).texts, fix.edits):
@@ -38,7 +38,7 @@ def checked(record: Record, fix: Fix) -> Fix:
 
 
 def made_once_run_often(record: Record, fix: Fix) -> bool:
-    """Whether an edit gives a graph to what is made before a loop that runs backward: each pass would need it."""
+    """Whether an edit gives a graph to a tensor made before a loop that runs backward: each pass would reuse it."""
     after = applied(Cells.of(record).texts, fix.edits) if fix.edits else None
     if after is None:
         return False
@@ -76,7 +76,7 @@ def possible(cells: dict[int, str], edits: Iterable[TextEdit]) -> bool:
         return False
     if _loses_a_name(cells, after.texts) or _hides_a_name(after) or _assigns_nowhere(after):
         return False
-    foreign = _names(cells, ast.Load) - _names(cells, ast.Store)  # bound by no text that we have
+    foreign = _names(cells, ast.Load) - _names(cells, ast.Store)  # bound by no known text
     return all(
         name in foreign or _known(after.texts, *spot, name)
         for spot in after.written
@@ -107,7 +107,7 @@ def applied(cells: dict[int, str], edits: Iterable[TextEdit]) -> Applied | None:
 
 
 def _names(texts: dict[int, str], context: type[ast.expr_context]) -> set[str]:
-    """Names that are read (`ast.Load`), or bound in whatever way (`ast.Store`), anywhere in the cells."""
+    """Names that are read (`ast.Load`), or bound in any way (`ast.Store`), anywhere in the cells."""
     nodes = [node for text in texts.values() if (tree := source.parse(text)) for node in ast.walk(tree)]
     if context is ast.Store:
         return {name for node in nodes for name, _ in _bound_by(node)} | _argument_names(nodes)
@@ -126,7 +126,7 @@ def _loses_a_name(before: dict[int, str], after: dict[int, str]) -> bool:
 
 
 def _hides_a_name(after: Applied) -> bool:
-    """Whether a new line binds, in a function, a name that the function took from around it, after it was read."""
+    """Whether a new line binds in a function a name from outside that the function reads before."""
     for cell, line in after.written:
         around = [s for s in source.statements_at(after.texts[cell], line) if isinstance(s, _Function)]
         if not around:
@@ -147,7 +147,7 @@ def _assigns_nowhere(after: Applied) -> bool:
     bound = _names(after.texts, ast.Store)
     for cell, line in after.written:
         for statement in source.statements_at(after.texts[cell], line)[-1:]:
-            if isinstance(statement, ast.AnnAssign):  # of ours is none: it is a path with the frame in front
+            if isinstance(statement, ast.AnnAssign):  # no edit of ours annotates: it is a path with its frame
                 return True
             roots = {
                 re.split(r"\W", path, maxsplit=1)[0] for path in source.targets(statement) if not path.isidentifier()

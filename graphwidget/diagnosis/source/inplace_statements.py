@@ -1,4 +1,4 @@
-"""Statements that modify a tensor in place: what they modify, and how the same is written without."""
+"""Statements that modify a tensor in place: what they modify, and their forms that do not."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def element(text: str) -> str | None:
     return next((ast.unparse(one) for one in targets if isinstance(one, ast.Subscript)), None)
 
 
-_INIT = ("init.", "nn.init.", "torch.nn.init.")  # its functions modify what they get, whatever they are called
+_INIT = ("init.", "nn.init.", "torch.nn.init.")  # its functions modify their argument, also those without an underscore
 
 
 def written(statement: ast.stmt) -> set[str]:
-    """Variables whose tensors a statement modifies, be it through views: ``h`` in ``h.t()[0] += 1``."""
+    """Variables whose tensors a statement modifies, also through views: ``h`` in ``h.t()[0] += 1``."""
     calls = [c.func for c in _inplace_calls(statement) if isinstance(c.func, ast.Attribute)]
     changed: list[ast.expr] = [f.value for f in calls if f.attr != "requires_grad_" and not _is_module(f.value)]
     for node in ast.walk(statement):
@@ -118,9 +118,9 @@ _SIZES = {"shape", "size", "ndim", "dim", "numel", "dtype", "device", "clone", "
 
 
 def reading_copies(text: str, name: str) -> str:
-    """``h[0] = h[1] * h[2]`` as ``h[0] = h[1].clone() * h[2].clone()``: what it saves is not what it writes to.
+    """``h[0] = h[1] * h[2]`` as ``h[0] = h[1].clone() * h[2].clone()``: the saved tensor is not the one it writes to.
 
-    Empty where it reads nothing of that.
+    Empty if the statement does not read the tensor.
     """
     text = text.strip()
     statement = source.statement_of(text)

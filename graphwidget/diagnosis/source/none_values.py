@@ -1,4 +1,4 @@
-"""Whether a variable or attribute may be None where a statement reads it, as far as the text tells."""
+"""Whether a variable or attribute may be None where a statement reads it, as far as the text shows."""
 
 from __future__ import annotations
 

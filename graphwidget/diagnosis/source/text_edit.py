@@ -1,7 +1,7 @@
 """Edits of a cell's text: how to make them, how to apply them, and how to show them to a person.
 
 All functions are pure. `text` is the text of the cell before any edit, `cell` its number. A function that cannot make
-the edit gives none. Where the edit belongs is said by a line or by a statement of the parsed text.
+the edit returns an empty tuple. A line, or a statement of the parsed text, says where the edit belongs.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _offset(starts: list[int], position: Position) -> int:
 
 
 def statement_lines(text: str, statement: ast.stmt) -> list[str]:
-    """The lines of a statement without the indentation that it stands at."""
+    """The lines of a statement without its indentation."""
     lines = syntax.lines_of(text)[statement.lineno - 1 : statement.end_lineno]
     depth = len(_indentation(lines[0])) if lines else 0
     return [line[depth:] if not line[:depth].strip() else line.lstrip() for line in lines]
@@ -78,9 +78,9 @@ def _bare(line: str) -> str:
 
 
 def insert_before(cell: int | None, text: str, at: int | ast.stmt, new: Sequence[str]) -> Edits:
-    """Write lines before the statement at a line, or before a statement, as deep as that.
+    """Write lines before the statement at a line, or before a statement, with its indentation.
 
-    A statement that something precedes on its line (``a(); b()``, ``if x: b()``) gets them on that line.
+    If something precedes the statement on its line (``a(); b()``, ``if x: b()``), they go on that line.
     """
     statement = _statement(text, at)
     if statement is None or not new:
@@ -89,15 +89,15 @@ def insert_before(cell: int | None, text: str, at: int | ast.stmt, new: Sequence
     line = with_ends(text)[start[0] - 1]
     before = line[: start[1]]
     if before.strip():
-        return _beside(cell, start, new, "{}; ")
+        return _on_same_line(cell, start, new, "{}; ")
     return (TextEdit(start, start, "".join(f"{one}\n{before}" for one in _indented(new, before)), cell),)
 
 
 def insert_after(cell: int | None, text: str, at: int | ast.stmt, new: Sequence[str]) -> Edits:
-    """Write lines after the statement at a line (after all that begin on it), or after a statement, as deep as that.
+    """Write lines after the statement at a line (after all that begin there), or after a statement, indented like it.
 
-    A statement that shares its line gets them on that line where it cannot be otherwise: ``if x: a()``, or ``a(); b()``
-    where they belong after ``a()``. None after a block.
+    If the statement shares its line, they go on that line only where it is necessary: ``if x: a()``, or ``a(); b()`` if
+    they belong after ``a()``. Empty after a block.
     """
     statement = _statement(text, at)
     if statement is None or not new or hasattr(statement, "body"):
@@ -110,13 +110,13 @@ def insert_after(cell: int | None, text: str, at: int | ast.stmt, new: Sequence[
     before = lines[first.lineno - 1][: span(text, first)[0][1]]
     behind = line[end[1] :].lstrip(" \t;")
     if before.strip() or (behind and not behind.startswith("#")):
-        return _beside(cell, end, new, "; {}")
+        return _on_same_line(cell, end, new, "; {}")
     at_end = (end[0], len(line))
     return (TextEdit(at_end, at_end, "".join(f"\n{before}{one}" for one in _indented(new, before)), cell),)
 
 
 def replace_line(cell: int | None, text: str, line: int, new: str) -> Edits:
-    """Write `new` in place of a line, as deep as that. None where it is the same."""
+    """Write `new` in place of a line, with its indentation. Empty if the line is the same."""
     lines = with_ends(text)
     if not 1 <= line <= len(lines):
         return ()
@@ -127,7 +127,7 @@ def replace_line(cell: int | None, text: str, line: int, new: str) -> Edits:
 
 
 def replace_node(cell: int | None, text: str, node: ast.AST, new: str) -> Edits:
-    """Write `new` in place of a node. Further lines of a statement get the depth of its first."""
+    """Write `new` in place of a node. Further lines of a statement get the indentation of its first."""
     start, end = span(text, node)
     if isinstance(node, ast.stmt):
         start = _start(text, node)
@@ -137,7 +137,7 @@ def replace_node(cell: int | None, text: str, node: ast.AST, new: str) -> Edits:
 
 
 def replace_lines(cell: int | None, text: str, first: int, last: int, new: Sequence[str]) -> Edits:
-    """Write other lines in place of some, as deep as the first of these."""
+    """Write other lines in place of some, with the indentation of the first of these."""
     lines = with_ends(text)[first - 1 : last]
     if not lines:
         return ()
@@ -183,9 +183,9 @@ def dot_of(text: str, node: ast.Attribute) -> Position:
 
 
 def with_keyword(cell: int | None, text: str, statement: ast.AST, keyword: str, root: str = "") -> Edits:
-    """Give ``retain_graph=True``, or the like, to a statement's call of backward or grad: of several the one on `root`.
+    """Add ``retain_graph=True``, or the like, to a statement's call of backward or grad; if several, that of `root`.
 
-    A call that has the argument gets another value for it.
+    A call that has the argument already gets the new value.
     """
     calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
     calls = [call for call in calls if syntax.last_name(ast.unparse(call.func)) in ("backward", "grad")]
@@ -194,7 +194,7 @@ def with_keyword(cell: int | None, text: str, statement: ast.AST, keyword: str, 
 
 
 def with_argument(cell: int | None, text: str, call: ast.Call, keyword: str) -> Edits:
-    """Give an argument (``static_graph=True``) to a call. A call that has it gets another value for it."""
+    """Add an argument (``static_graph=True``) to a call. A call that has it already gets the new value."""
     name, value = keyword.split("=", 1)
     given = next((one for one in call.keywords if one.arg == name), None)
     if given is not None:
@@ -204,9 +204,9 @@ def with_argument(cell: int | None, text: str, call: ast.Call, keyword: str) -> 
 
 
 def _end_of_arguments(text: str, call: ast.Call) -> tuple[Position, str]:
-    """Where one more argument of a call is written, and the comma in front of it.
+    """Where one more argument of a call is written, and the comma before it.
 
-    That is behind the last argument; where that is in brackets or a comment follows it, before the closing bracket.
+    This is behind the last argument; if that stands in brackets or a comment follows it, before the closing bracket.
     """
     line, column = span(text, call)[1]
     given = [*call.args, *(one.value for one in call.keywords)]
@@ -221,7 +221,7 @@ def _end_of_arguments(text: str, call: ast.Call) -> tuple[Position, str]:
 
 
 def remove(cell: int | None, text: str, *statements: ast.stmt) -> Edits:
-    """Take statements out; ``pass`` stays where a block would be empty."""
+    """Remove statements; ``pass`` is written where a block would be empty."""
     out = {_start(text, statement) for statement in statements}
     found: list[TextEdit] = []
     for line in sorted({start[0] for start in out}):
@@ -239,7 +239,7 @@ def remove(cell: int | None, text: str, *statements: ast.stmt) -> Edits:
 
 
 def _whole_lines(cell: int | None, text: str, first: int, last: int) -> TextEdit:
-    """Lines taken out with their ends."""
+    """Remove lines with their ends."""
     lines = with_ends(text)
     if last < len(lines) or lines[last - 1].endswith(("\n", "\r")) or first == 1:
         return TextEdit((first, 0), (last + 1, 0), "", cell)
@@ -248,7 +248,7 @@ def _whole_lines(cell: int | None, text: str, first: int, last: int) -> TextEdit
 
 
 def _statement(text: str, at: int | ast.stmt) -> ast.stmt | None:
-    """The innermost statement at a line; for an ``elif`` the whole `if`, because nothing fits between its branches."""
+    """The innermost statement at a line; for an ``elif`` the whole `if`, as nothing can stand between its branches."""
     if isinstance(at, ast.stmt):
         return at
     around = syntax.statements_at(text, at)
@@ -270,12 +270,12 @@ def _start(text: str, statement: ast.stmt) -> Position:
 
 
 def _indented(new: Sequence[str], depth: str) -> Iterator[str]:
-    """Lines; in one that is several, the further ones get the same depth."""
+    """Lines; of a text with several lines, the further ones get the same indentation."""
     return (one.replace("\n", f"\n{depth}") for one in new)
 
 
-def _beside(cell: int | None, at: Position, new: Sequence[str], form: str) -> Edits:
-    """Statements on the same line, if each is a simple one of one line."""
+def _on_same_line(cell: int | None, at: Position, new: Sequence[str], form: str) -> Edits:
+    """Write statements on the same line, if each is a simple statement of one line."""
     trees = [syntax.parse(one) for one in new]
     simple = all(tree is not None and not any(hasattr(s, "body") for s in tree.body) for tree in trees)
     if not simple or any("\n" in one for one in new):
@@ -287,7 +287,7 @@ def _beside(cell: int | None, at: Position, new: Sequence[str], form: str) -> Ed
 
 
 def in_order(edits: Iterable[TextEdit]) -> list[TextEdit]:
-    """Edits of one text in the order of the text; of several insertions at one place the first given first."""
+    """Edits of one text in the order of the text; insertions at one place in the given order."""
     return sorted(edits, key=lambda edit: (edit.start, edit.end))
 
 
@@ -335,9 +335,9 @@ def _by_cell(edits: Iterable[TextEdit]) -> dict[int, list[TextEdit]]:
 
 
 def shown(text: str, edits: Iterable[TextEdit]) -> tuple[str, ...]:
-    """What edits change, as lines to read: ``- old``, ``+ new``, and ``  context`` only beside what is inserted.
+    """What edits change, as lines to read: ``- old``, ``+ new``, and ``  context`` only before or after insertions.
 
-    Lines that belong together are moved left by what they have in common.
+    Lines that belong together lose the indentation that they share.
     """
     found: list[str] = []
     for _, steps in _changes(text, edits):
@@ -350,7 +350,7 @@ def shown(text: str, edits: Iterable[TextEdit]) -> tuple[str, ...]:
 
 
 def new_text(text: str, edits: Iterable[TextEdit]) -> str:
-    """The lines that edits write, in one: to quote in a sentence."""
+    """The lines that edits write, as one line: to quote in a sentence."""
     return " ".join(line[2:].strip() for line in shown(text, edits) if line.startswith("+"))
 
 
@@ -361,7 +361,7 @@ def shown_in(cells: Mapping[int, str], edits: Iterable[TextEdit]) -> tuple[str, 
 
 
 def written(text: str, edits: Iterable[TextEdit]) -> list[int]:
-    """The lines that edits write, by their numbers in the text that they leave."""
+    """The lines that edits write, by their numbers in the edited text."""
     found: list[int] = []
     more = 0  # lines that the edits further up have added
     for first, steps in _changes(text, edits):
@@ -397,7 +397,7 @@ def _groups(edits: list[TextEdit]) -> Iterator[list[TextEdit]]:
 
 
 def _last_line(edit: TextEdit) -> int:
-    """The last line that an edit changes: an end before the first column leaves its line alone."""
+    """The last line that an edit changes: not the line of an end at column 0."""
     return edit.end[0] - (edit.end[1] == 0 and edit.end > edit.start)
 
 

@@ -66,13 +66,14 @@ def past(call: BackwardCall) -> Steps:
 
 def _agrees(call: BackwardCall, found: Walk) -> bool:
     """Whether the call ran the nodes that the simulation runs, in the order that was recorded, to the same end."""
-    told = found.forecast
-    if [node.uid for node in told.executes] != call.executed.tolist() or len(told.executes) != call.executed_count:
+    forecast = found.forecast
+    executes = [node.uid for node in forecast.executes]
+    if executes != call.executed.tolist() or len(executes) != call.executed_count:
         return False
     if call.result == "ok":
-        return told.ok is True
-    at = told.fails_at.uid if told.fails_at else None
-    return at == call.failed_uid and (told.ok is False or at is None)
+        return forecast.ok is True
+    at = forecast.fails_at.uid if forecast.fails_at else None
+    return at == call.failed_uid and (forecast.ok is False or at is None)
 
 
 def _names(inputs: Sequence[TensorRef]) -> dict[int, str]:
@@ -103,40 +104,40 @@ def _unknown(text: str, is_past: bool, why: str) -> Steps:
 
 
 def _steps(telling: Telling, text: str) -> Steps:
-    turns, told = telling.walk.turns, telling.walk.forecast
-    assumes = told.assumes
+    turns, forecast = telling.walk.turns, telling.walk.forecast
+    assumes = forecast.assumes
     equal = len({telling.graph.seq[turn.node] for turn in turns}) < len(turns)
     if equal and sys.platform != "linux":
         assumes = (*assumes, _LINUX_ORDER)
     nodes = tuple(telling.graph.node(turn.node) for turn in turns)
-    return Steps(text, telling.past, True, _ending(telling), assumes, nodes, told, _make=telling.step)
+    return Steps(text, telling.past, True, _ending(telling), assumes, nodes, forecast, _make=telling.step)
 
 
 def _ending(telling: Telling) -> str:
     """What all steps together come to."""
-    told, is_past = telling.walk.forecast, telling.past
-    why = told.why.rstrip(".")
-    if told.ok is None:
-        at = f" from {told.unknown_at.name} on" if told.unknown_at else ""
+    forecast, is_past = telling.walk.forecast, telling.past
+    why = forecast.why.rstrip(".")
+    if forecast.ok is None:
+        at = f" from {forecast.unknown_at.name} on" if forecast.unknown_at else ""
         return f"What happens{at} is not known: {why}."
-    ran = f"{counted(len(told.executes), 'node')} {'ran' if is_past else 'would run'}"
-    if told.ok is False:
+    ran = f"{counted(len(forecast.executes), 'node')} {'ran' if is_past else 'would run'}"
+    if forecast.ok is False:
         raised = "raised" if is_past else "would raise"
-        if told.fails_at is not None:
-            return f"{ran}{_freed(telling)}; {told.fails_at.name} {raised}. {_grads(telling)}".strip()
-        if not told.executes:
+        if forecast.fails_at is not None:
+            return f"{ran}{_freed(telling)}; {forecast.fails_at.name} {raised}. {_grads(telling)}".strip()
+        if not forecast.executes:
             return f"It {raised} before any node {'ran' if is_past else 'runs'}: {why}."
         return f"{ran}{_freed(telling)}; then it {raised}: {why}. {_grads(telling)}".strip()
     return f"{ran}{_freed(telling)}. {_grads(telling)}".strip()
 
 
 def _freed(telling: Telling) -> str:
-    told, is_past = telling.walk.forecast, telling.past
-    slots = sum(map(len, told.frees.values()))
+    forecast, is_past = telling.walk.forecast, telling.past
+    slots = sum(map(len, forecast.frees.values()))
     if not slots:
         return f" and {'freed' if is_past else 'free'} nothing"
     freed = "freed" if is_past else "free"
-    return f" and {freed} {counted(slots, 'saved tensor')}, {bytes_text(told.freed_bytes)}"
+    return f" and {freed} {counted(slots, 'saved tensor')}, {bytes_text(forecast.freed_bytes)}"
 
 
 def _grads(telling: Telling) -> str:

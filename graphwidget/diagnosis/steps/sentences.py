@@ -286,8 +286,8 @@ class Telling:
 
     def _why(self) -> str:
         """Why it stops."""
-        told = self.walk.forecast
-        why, slot = told.why.rstrip("."), told.fails_slot
+        forecast = self.walk.forecast
+        why, slot = forecast.why.rstrip("."), forecast.fails_slot
         if slot is not None and slot.freed_by is not None:
             why = why.replace("an earlier call", number(slot.freed_by))
         return why

@@ -87,7 +87,7 @@ function questions({
     const { comparison } = state;
     const to = id ?? events.at(-1)?.id ?? null;
     if (comparison && to !== null && to !== comparison.from) return compareWith(comparison.from, to);
-    if (comparison) set({ comparison: { ...comparison, to: null, told: null } });
+    if (comparison) set({ comparison: { ...comparison, to: null, difference: null } });
     if (id === null || event === events.at(-1)) return set({ ...now, preview: null });
     if (!event) return;
     set({ pastEvent: id, preview: null, walk: null });
@@ -103,16 +103,16 @@ function questions({
 
   /** Shows the later of two moments, with what changed between them. */
   async function compareWith(from: number, to: number): Promise<void> {
-    const begun = { from, to, told: null };
+    const begun = { from, to, difference: null };
     set({ pastEvent: to, preview: null, walk: null, comparison: begun });
     const isWanted = () => state.comparison === begun && state.pastEvent === to;
     try {
-      const told = await kernel.ask("compare", { before: from, after: to }, EXPORT_MS);
-      const past = await drive(decodeSlices(told.wire), isWanted);
-      if (past && isWanted()) set({ past, comparison: { from, to, told } });
+      const difference = await kernel.ask("compare", { before: from, after: to }, EXPORT_MS);
+      const past = await drive(decodeSlices(difference.wire), isWanted);
+      if (past && isWanted()) set({ past, comparison: { from, to, difference } });
     } catch (error) {
       if (!isWanted()) return;
-      set({ comparison: { from, to: null, told: null }, answer: problem(error) });
+      set({ comparison: { from, to: null, difference: null }, answer: problem(error) });
     }
   }
 
@@ -120,7 +120,7 @@ function questions({
     const { comparison, now } = state;
     if (!comparison) {
       const from = state.pastEvent ?? now?.events.at(-1)?.id;
-      if (from !== undefined) set({ comparison: { from, to: null, told: null } });
+      if (from !== undefined) set({ comparison: { from, to: null, difference: null } });
       return;
     }
     const shown = state.pastEvent;

@@ -78,12 +78,11 @@ export function listenToKeys({ act, root, set, state }: Context, main: Canvas, l
     const item = canvas.byKey.get(canvas.focusKey ?? "");
     if (!item) return false;
     const arrow = ARROWS[key];
-    const opens = item.role === "group" || item.role === "open";
     let next: Item | undefined;
     if (arrow && shift) canvas.viewport.pan(-40 * arrow[0], -40 * arrow[1]);
     else if (arrow) next = walk(canvas.space, item, ...arrow);
     else if (key === "Home" || key === "End") next = outermost(canvas.space, key === "Home");
-    else if (key === "Enter" && opens) act.open(item.key);
+    else if (key === "Enter" && item.role === "group") act.open(item.key);
     else if (key === "Enter" || key === " ") act.press(item);
     else if (/^[1-9]$/.test(key) && state.guess) markSlot(item, Number(key) - 1);
     else return false;

@@ -142,7 +142,7 @@ export function pictureActions(context: Context, canvas: Canvas, picture: Pictur
   /** Lays out the next picture without regard to this one; the camera follows it. */
   function startAfresh(): void {
     picture.fitting.reset();
-    picture.fitting.afresh = true;
+    picture.fitting.fresh = true;
     canvas.viewport.taken = false;
     canvas.viewport.fits = false;
   }

@@ -43,7 +43,7 @@ export function stepActions(context: Context, picture: Picture): StepActions {
     clearTimeout(timer);
     if (asked) void kernel.ask("cancel", { request: asked.id }, TIMEOUT_MS).catch(() => {});
     asked = null;
-    const wasPast = state.walk?.told?.wire != null;
+    const wasPast = state.walk?.steps?.wire != null;
     if (!subject) {
       set({ walk: null, ...(wasPast && { past: null, pastEvent: null }) });
       picture.showStep();
@@ -51,7 +51,7 @@ export function stepActions(context: Context, picture: Picture): StepActions {
     }
     wanted = new Set([0]);
     const pace = state.walk?.pace ?? NORMAL;
-    const fresh: Walk = { subject, told: null, rows: [], problem: "", waits: "", at: 0, plays: false, pace };
+    const fresh: Walk = { subject, steps: null, rows: [], problem: "", waits: "", at: 0, plays: false, pace };
     set({ walk: fresh, guess: null, answer: null, preview: null, ...(wasPast && { past: null, pastEvent: null }) });
     picture.showStep();
     void ask(subject);
@@ -66,14 +66,14 @@ export function stepActions(context: Context, picture: Picture): StepActions {
         : kernel.ask("steps_ahead", { root: subject.root.id, retain_graph: subject.retain }, TIMEOUT_MS, queued);
     asked = request;
     try {
-      const told = await request;
-      if (!("nodes" in told)) return; // cancelled
-      const before = told.wire === null ? null : await drive(decodeSlices(told.wire), isWanted);
+      const steps = await request;
+      if (!("nodes" in steps)) return; // cancelled
+      const before = steps.wire === null ? null : await drive(decodeSlices(steps.wire), isWanted);
       if (!isWanted()) return;
-      const event = state.now?.events.find(({ call }) => call === told.n)?.id ?? null;
-      const rows = told.rows.slice();
+      const event = state.now?.events.find(({ call }) => call === steps.n)?.id ?? null;
+      const rows = steps.rows.slice();
       if (before) set({ past: before, pastEvent: event });
-      change({ told, rows, waits: "" });
+      change({ steps, rows, waits: "" });
     } catch (error) {
       const text = error instanceof Refused ? `${error.message} ${error.next}` : String(error);
       if (isWanted()) change({ problem: text, waits: "" });
@@ -84,15 +84,15 @@ export function stepActions(context: Context, picture: Picture): StepActions {
 
   /** Asks for the sentences around a position, if they are not there. */
   async function moreSentences(at: number): Promise<void> {
-    const told = state.walk?.told;
-    const size = told?.rows.length ?? 0;
+    const steps = state.walk?.steps;
+    const size = steps?.rows.length ?? 0;
     const first = Math.floor(at / size) * size;
-    if (!told || !size || at >= told.nodes.length || state.walk?.rows[at] || wanted.has(first)) return;
+    if (!steps || !size || at >= steps.nodes.length || state.walk?.rows[at] || wanted.has(first)) return;
     wanted.add(first);
     const found: StepSentences | null = await kernel
-      .ask("more_steps", { walk: told.walk, at }, TIMEOUT_MS)
+      .ask("more_steps", { walk: steps.walk, at }, TIMEOUT_MS)
       .catch(() => null);
-    if (state.walk?.told !== told) return;
+    if (state.walk?.steps !== steps) return;
     if (!found) {
       wanted.delete(first);
       return;
@@ -106,7 +106,7 @@ export function stepActions(context: Context, picture: Picture): StepActions {
 
   function stepTo(to: number): void {
     const now = state.walk;
-    if (!now?.told) return;
+    if (!now?.steps) return;
     const at = Math.max(0, Math.min(lastStep(now), to));
     if (at === lastStep(now)) clearTimeout(timer);
     change({ at, plays: now.plays && at < lastStep(now) });
@@ -125,7 +125,7 @@ export function stepActions(context: Context, picture: Picture): StepActions {
 
   function play(): void {
     const now = state.walk;
-    if (!now?.told || lastStep(now) === 0) return;
+    if (!now?.steps || lastStep(now) === 0) return;
     const plays = !now.plays;
     const again = plays && now.at >= lastStep(now);
     change({ plays });

@@ -14,7 +14,7 @@ import type { Item } from "../picture/scene/types.ts";
 import type { Slices } from "../picture/slices.ts";
 import { type Style, styleOf, type Token } from "../picture/tokens.ts";
 import { nodeState, slotSummary } from "../picture/words.ts";
-import { isCard, type Space } from "./space.ts";
+import { isFocusable, type Space } from "./space.ts";
 import type { Camera, Viewport } from "./viewport.ts";
 
 /** Margin of the bitmap around the view in px; whole pixels, or all of it would be blurred. */
@@ -183,7 +183,7 @@ export class Bitmap {
     context.strokeStyle = this.#value("ink3");
     const bars = new Map<string, Item[]>();
     for (const item of items) {
-      if (!isCard(item)) continue;
+      if (!isFocusable(item)) continue;
       const state = stateOf(item, graph);
       const list = bars.get(state) ?? [];
       list.push(item);

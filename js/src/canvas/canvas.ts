@@ -133,7 +133,6 @@ export class Canvas {
       }
       const item = this.#at(event);
       if (!item) background();
-      else if (item.role === "open" && target.classList.contains("g-closer")) open(item.key);
       else press(item, item.key === this.#selected);
     });
     element.addEventListener("dblclick", (event) => {
@@ -315,12 +314,11 @@ export class Canvas {
     for (const name in drawn.item.data) if (!(name in data)) g.removeAttribute(`data-${name}`);
     for (const name in data) setAttribute(g, `data-${name}`, data[name]);
     drawn.item = item;
-    const opens = role === "group" || role === "open";
     if (isFocusable(item))
       setAttributes(g, {
         role: "treeitem",
         "aria-label": item.label ?? key,
-        "aria-expanded": opens && String(role === "open"),
+        "aria-expanded": role === "group" && "false",
         ...this.#standing(key),
       });
     else setAttributes(g, { "aria-hidden": "true", "aria-label": item.label });

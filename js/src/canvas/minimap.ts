@@ -8,7 +8,7 @@ import { setAttribute, setAttributes, svg } from "../page/elements.ts";
 import { drag } from "../page/pointer.ts";
 import { unite } from "../picture/scene/rects.ts";
 import type { Item, Role } from "../picture/scene/types.ts";
-import { isCard, type Space } from "./space.ts";
+import { isFocusable, type Space } from "./space.ts";
 import type { Box, Viewport } from "./viewport.ts";
 
 /** Largest number of cards on the map: they show the shape of a picture. Of more cards only every k-th is drawn. */
@@ -74,7 +74,7 @@ export class Minimap {
     this.#content = content;
     const { x, y, w, h } = content;
     setAttribute(this.element, "viewBox", `${x} ${y} ${w} ${h}`);
-    const cards = scene.items.filter(isCard);
+    const cards = scene.items.filter(isFocusable);
     this.#all = scene.items.filter(({ role }) => COVERABLE.has(role)).map(withButtons);
     const every = Math.ceil(cards.length / MOST);
     const drawn = cards.filter((_, i) => i % every === 0);

@@ -3,16 +3,11 @@ import type { Item, Role, Scene } from "../picture/scene/types.ts";
 import { eachSlice, type Slices } from "../picture/slices.ts";
 import type { Box } from "./viewport.ts";
 
-const FOCUSABLE: readonly Role[] = ["node", "group", "leaf", "root", "open"];
+const FOCUSABLE: readonly Role[] = ["node", "group", "leaf", "root"];
 
 /** Nodes, leaves, roots and groups. */
 export function isFocusable(item: Item): boolean {
   return FOCUSABLE.includes(item.role);
-}
-
-/** The same without the frames around open groups. */
-export function isCard(item: Item): boolean {
-  return item.role !== "open" && isFocusable(item);
 }
 
 export function touches(a: Box, b: Box): boolean {
@@ -55,6 +50,6 @@ export class Space {
 
   /** The card at a point. */
   at(x: number, y: number): Item | undefined {
-    return this.scene.items.findLast((item) => isCard(item) && touches(item, { x, y, w: 0, h: 0 }));
+    return this.scene.items.findLast((item) => isFocusable(item) && touches(item, { x, y, w: 0, h: 0 }));
   }
 }

@@ -27,7 +27,7 @@ export class Fitting {
   /** Largest number of boxes; it is reduced while they would not be readable. */
   most = MAX_BOXES;
   /** The next picture is laid out without regard to the one on screen. */
-  afresh = false;
+  fresh = false;
   #form = 0;
   /** The scale that the picture is planned for. */
   #scale = 1;
@@ -52,7 +52,7 @@ export class Fitting {
     if (viewport.taken || folded.boxes.length > MOST_CARDS) return false;
     if (this.#form + 1 < FORMS.length && content.h * FULL_SCALE > room.h) {
       this.#form++;
-      this.afresh = true;
+      this.fresh = true;
       return true;
     }
     const whole = Math.min(room.w / content.w, room.h / content.h);
@@ -70,7 +70,7 @@ export class Fitting {
     const scale = Math.max(SMALLEST, Math.floor(whole / SMALLER) * SMALLER);
     if (scale >= this.#scale) return false;
     this.#scale = scale;
-    this.afresh = true;
+    this.fresh = true;
     return true;
   }
 }

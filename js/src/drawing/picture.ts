@@ -97,24 +97,24 @@ export class Picture implements Drawer {
     this.#room = this.#roomNow();
     // Another graph is drawn on its own; a much smaller one may have room for everything again.
     const isOther = this.drawing !== null && isAnother(graph, this.drawing);
-    if (isOther) fitting.afresh = true;
+    if (isOther) fitting.fresh = true;
     if (isOther || (this.drawing && graph.n < this.drawing.graph.n / 2)) fitting.reset();
     const draw = () =>
       drawn(
         graph,
         { ...fold, maxBoxes: fitting.most },
         (boxes) => this.sceneOptions(state, boxes > MOST_CARDS),
-        fitting.afresh ? null : this.drawing,
+        fitting.fresh ? null : this.drawing,
         this.#isWanted,
         () => this.#store.set({ drawing: graph.n }),
       );
     let drawing = await draw();
     while (drawing && fitting.leavesOut(drawing, this.#room, this.#canvas.viewport, this.#store.state))
       drawing = await draw();
-    if (!drawing || !(await this.#show(drawing, this.#delays(graph), !fitting.afresh))) return false;
+    if (!drawing || !(await this.#show(drawing, this.#delays(graph), !fitting.fresh))) return false;
     this.#store.amend({ drawing: null });
     this.#fill(drawing, isOther);
-    fitting.afresh = false;
+    fitting.fresh = false;
     // Fewer cards may be elements now instead of a bitmap; elements do not pick their level of detail themselves.
     const isSmall = this.#canvas.big && drawing.folded.boxes.length <= MOST_CARDS;
     return isSmall && this.#level < 3 ? this.#redraw(drawing) : true;
@@ -153,7 +153,7 @@ export class Picture implements Drawer {
   showStep(): void {
     const { walk, past, now } = this.#store.state;
     // A recorded call is shown on the picture before it, which may not be drawn yet.
-    const isOn = this.drawing?.graph === (walk?.told?.past ? past : now);
+    const isOn = this.drawing?.graph === (walk?.steps?.past ? past : now);
     this.#playback.show(isOn ? this.drawing : null, walk, prefersCalm());
   }
 
@@ -243,7 +243,7 @@ export class Picture implements Drawer {
     const visible = [...(spot ?? []), ...(asked.length <= MOST_ASKED ? asked : [])];
     const fold: FoldState = { closed, visible, older, expandAll: what === "all" };
     // What has died since the first moment belongs to older graphs.
-    if (comparison?.told) fold.older = true;
+    if (comparison?.difference) fold.older = true;
     if (what !== "auto" && what !== "all" && (what === "freed" || from !== null)) fold.focus = { kind: what, from };
     return fold;
   }
@@ -263,7 +263,7 @@ export class Picture implements Drawer {
       hits: hits.length > 0 ? new Set(hits) : null,
       hit: search?.hits[search.at] ?? null,
       onlyRoot: highlight,
-      changes: comparison?.told ? changesOf(comparison.told) : null,
+      changes: comparison?.difference ? changesOf(comparison.difference) : null,
     };
   }
 

@@ -6,7 +6,7 @@ import type { Leaf } from "../picture/model.ts";
 import type { Context } from "../picture/scene/context.ts";
 import { keysOf, walkingSigns } from "../picture/scene/walking.ts";
 import * as SLOT from "../picture/slot.ts";
-import type { StepsTold } from "../state/replies.ts";
+import type { StepsReply } from "../state/replies.ts";
 import { doneAt, lastStep, type Walk } from "../state/steps.ts";
 import type { Drawing } from "./pipeline.ts";
 
@@ -21,7 +21,7 @@ interface Before {
 
 export class Playback {
   readonly #canvas: Canvas;
-  #told: StepsTold | null = null;
+  #steps: StepsReply | null = null;
   /** How many nodes have run on the drawing. */
   #done = 0;
   #context: Context | null = null;
@@ -33,47 +33,47 @@ export class Playback {
 
   /** Shows the position of a walk on its drawing. null: there is no walk; its drawing is not on screen. */
   show(drawing: Drawing | null, walk: Walk | null, calm: boolean): void {
-    const told = walk?.told ?? null;
-    if (told !== this.#told) this.#end(drawing);
-    if (!drawing || !walk || !told?.known) return;
-    this.#told = told;
-    const done = doneAt(told, walk.at);
+    const steps = walk?.steps ?? null;
+    if (steps !== this.#steps) this.#end(drawing);
+    if (!drawing || !walk || !steps?.known) return;
+    this.#steps = steps;
+    const done = doneAt(steps, walk.at);
     const forward = done > this.#done;
     this.#move(drawing, done, !calm && forward && done - this.#done === 1);
-    this.#sign(drawing, told, walk, !calm && forward);
+    this.#sign(drawing, steps, walk, !calm && forward);
   }
 
   /** Brings the drawing back to the state before the call. */
   #end(drawing: Drawing | null): void {
-    if (this.#told && drawing && drawing.plan.context === this.#context) this.#move(drawing, 0, false);
+    if (this.#steps && drawing && drawing.plan.context === this.#context) this.#move(drawing, 0, false);
     this.#canvas.sign([]);
-    this.#told = this.#context = this.#before = null;
+    this.#steps = this.#context = this.#before = null;
     this.#done = 0;
   }
 
   #move(drawing: Drawing, done: number, drains: boolean): void {
-    const told = this.#told!;
+    const steps = this.#steps!;
     const { graph, plan } = drawing;
     const { slotState, slotFreedBy, leaves } = graph;
     this.#before ??= { slotState: slotState.slice(), slotFreedBy: slotFreedBy.slice(), leaves: new Map(leaves) };
-    // A drawing that was made afresh shows the states before a call that has not been made.
+    // A drawing that was made again shows the states before a call that has not been made.
     const isFresh = plan.context !== this.#context;
     this.#context = plan.context;
     const from = isFresh ? 0 : Math.min(done, this.#done);
     const to = Math.max(done, this.#done);
     this.#done = done;
-    const sets = new Set(told.sets);
+    const sets = new Set(steps.sets);
     const keys = new Set<string>();
     for (let i = from; i < to; i++) {
       const changed = this.#apply(drawing, i, i < done, sets.has(i));
-      if (changed) for (const key of keysOf({ ...drawing, context: plan.context }, told.nodes[i]!)) keys.add(key);
+      if (changed) for (const key of keysOf({ ...drawing, context: plan.context }, steps.nodes[i]!)) keys.add(key);
     }
     this.#canvas.renew([...keys], drains);
   }
 
   /** Lets node i run, or takes that back. Returns whether the picture changes. */
   #apply({ graph, plan, folded }: Drawing, i: number, runs: boolean, sets: boolean): boolean {
-    const { past, n, nodes, frees } = this.#told!;
+    const { past, n, nodes, frees } = this.#steps!;
     const before = this.#before!;
     const { context } = plan;
     const node = graph.indexOf(nodes[i]!);
@@ -95,8 +95,8 @@ export class Playback {
   }
 
   /** The signs over the drawing, and the gradient on its way to the node that runs. */
-  #sign(drawing: Drawing, told: StepsTold, walk: Walk, moves: boolean): void {
-    const { nodes } = told;
+  #sign(drawing: Drawing, steps: StepsReply, walk: Walk, moves: boolean): void {
+    const { nodes } = steps;
     const context = drawing.plan.context;
     const runs = walk.at > 0 && walk.at < lastStep(walk);
     const ran = nodes.slice(0, this.#done);
@@ -105,8 +105,8 @@ export class Playback {
       ran,
       runs,
       position: `${ran.length} of ${nodes.length}`,
-      stops: isLast ? told.stops : ("" as const),
-      past: told.past,
+      stops: isLast ? steps.stops : ("" as const),
+      past: steps.past,
     };
     const drawn = { graph: drawing.graph, folded: drawing.folded, context, byKey: this.#canvas.byKey };
     const keys = runs ? keysOf(drawn, ran.at(-1)!) : [];

@@ -117,7 +117,7 @@ export class Lens {
     if (!group) return;
     this.#enters = !found;
     this.picture.fitting.reset();
-    this.picture.fitting.afresh = true;
+    this.picture.fitting.fresh = true;
     Object.assign(this.canvas.viewport, { taken: false, fits: false });
     this.#store.set({ lens: [...(inner ? this.#trail : []), { ...group, found }], selected: null });
   }
@@ -143,7 +143,7 @@ export class Lens {
     if (!closed) return;
     this.#enters = open > 0;
     this.picture.fitting.reset();
-    this.picture.fitting.afresh = true;
+    this.picture.fitting.fresh = true;
     this.#store.set({ lens: trail.slice(0, open), selected: null });
     if (open > 0) this.picture.bring([closed.key], true);
     else if (!closed.found) this.#main.canvas.focus(closed.key);

@@ -123,7 +123,7 @@ function More({ context: { act, set, state } }: { context: Context }): VNode {
         {tool("Export PNG", () => act.export("png"))}
         {written.map(([name, label]) => tool(`Export ${label}`, () => act.save(name)))}
         {tool("Copy as text", () => act.export("text"))}
-        {tool("Tidy: lay out afresh", act.tidy)}
+        {tool("Tidy: lay out again", act.tidy)}
       </div>
       <h4>Keys</h4>
       <Terms rows={KEYS.map(([key, words]) => [<code>{key}</code>, words])} />

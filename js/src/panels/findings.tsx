@@ -5,7 +5,7 @@ import { useRef, useState } from "preact/hooks";
 import { copy } from "../page/clipboard.ts";
 import { OctagonGlyph, type OrderOf, Prose, TagGlyph, WarningGlyph } from "../page/glyphs.tsx";
 import { isPast } from "../picture/fold/index.ts";
-import { type Finding, type Fix, foretells, type Graph, orderOfCall } from "../picture/model.ts";
+import { type Finding, type Fix, type Graph, isForecast, orderOfCall } from "../picture/model.ts";
 import { bytes, nameOf } from "../state/say.ts";
 import type { Context } from "../state/state.ts";
 import { Button, type PanelProps } from "./parts.tsx";
@@ -197,7 +197,7 @@ function FindingSection({ context, finding, graph, full, show }: OneFinding & Sh
     <section class="gw-finding" data-finding={kind} data-severity={severity}>
       <div class={`gw-kick gw-${severity}`}>
         {severity === "error" && <OctagonGlyph />}
-        {(severity === "warning" || foretells(finding)) && <WarningGlyph />}
+        {(severity === "warning" || isForecast(finding)) && <WarningGlyph />}
         {kicker}
       </div>
       <h3>

@@ -4,7 +4,7 @@ import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { Logo } from "../page/icons.tsx";
 import { isPast } from "../picture/fold/index.ts";
-import { foretells } from "../picture/model.ts";
+import { isForecast } from "../picture/model.ts";
 import { count, facts } from "../state/say.ts";
 import type { Show, State } from "../state/state.ts";
 import { Button, type PanelProps, Tool } from "./parts.tsx";
@@ -23,7 +23,7 @@ function status({ now, past, pastEvent, link, running, drawing, busy }: State): 
   if (!now) return ["ok", "waiting for the kernel"];
   const { state, text } = now.status;
   const warns = now.findings.some(
-    (finding) => (finding.severity === "warning" || foretells(finding)) && !isPast(finding, now),
+    (finding) => (finding.severity === "warning" || isForecast(finding)) && !isPast(finding, now),
   );
   const shapes = { idle: warns ? "warn" : "ok", raised: "raised", busy: "busy", off: "readonly" } as const;
   return [shapes[state], text];
@@ -57,12 +57,12 @@ function ShowMenu({ context: { act, state } }: Pick<PanelProps, "context">): VNo
 /** `boxes`: number of boxes drawn; 0 while there is no drawing. */
 export function Header({ context, graph, boxes }: PanelProps & { boxes: number }): VNode {
   const { act, state } = context;
-  const told = state.walk?.told;
+  const steps = state.walk?.steps;
   const about = useMemo(() => {
-    if (told) return `step by step: ${told.call}`;
+    if (steps) return `step by step: ${steps.call}`;
     if (!graph) return "";
     return graph.n > 0 ? facts(graph, boxes) : "nothing to show yet";
-  }, [graph, boxes, told]);
+  }, [graph, boxes, steps]);
   const [shape, words] = status(state);
   const found = graph?.findings.length ?? 0;
   return (

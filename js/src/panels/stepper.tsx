@@ -20,7 +20,7 @@ function Choice({ context: { act, state }, walk }: Props): VNode {
       value={key}
       onChange={(event) => choose(event.currentTarget.value)}
     >
-      {!all.some((each) => each.key === key) && <option value={key}>{walk.told?.call ?? "a call"}</option>}
+      {!all.some((each) => each.key === key) && <option value={key}>{walk.steps?.call ?? "a call"}</option>}
       {all.map(({ key, words }) => (
         <option value={key}>{words}</option>
       ))}
@@ -88,19 +88,19 @@ const TOPICS: Record<string, string> = {
 };
 
 function Position({ context: { state }, walk }: Props): VNode {
-  const told = walk.told!;
+  const steps = walk.steps!;
   const { at, rows } = walk;
   const order = (n: number) => (state.now ? orderOfCall(state.now, n) : -1);
   const prose = (text: string) => <Prose text={text} orderOf={order} />;
   const row = rows[at - 1];
-  const isInside = at > 0 && at <= told.nodes.length;
+  const isInside = at > 0 && at <= steps.nodes.length;
   const names = row?.names.length ? ` of ${row.names.join(", ")}` : "";
   return (
     <>
       <div class="gw-kick">{stepTitle(walk)}</div>
       {at === 0 && (
         <p>
-          <code>{told.call}</code> {told.past ? "ran" : "would run"} {nodesIn(told)} nodes. Step with the arrow keys.
+          <code>{steps.call}</code> {steps.past ? "ran" : "would run"} {nodesIn(steps)} nodes. Step with the arrow keys.
         </p>
       )}
       {isInside && !row && <Mute>asking the kernel …</Mute>}
@@ -118,12 +118,12 @@ function Position({ context: { state }, walk }: Props): VNode {
           <Terms rows={row.facts.map(([topic, text]) => [TOPICS[topic] ?? topic, prose(text)])} />
         </>
       )}
-      {at > told.nodes.length && <p>{prose(told.ending)}</p>}
-      {told.assumes.length > 0 && (at === 0 || at > told.nodes.length) && (
+      {at > steps.nodes.length && <p>{prose(steps.ending)}</p>}
+      {steps.assumes.length > 0 && (at === 0 || at > steps.nodes.length) && (
         <>
           <h4>Taken for granted</h4>
           <ul>
-            {told.assumes.map((line) => (
+            {steps.assumes.map((line) => (
               <li>{line}</li>
             ))}
           </ul>
@@ -134,10 +134,10 @@ function Position({ context: { state }, walk }: Props): VNode {
 }
 
 function Content({ context, walk }: Props): VNode {
-  const { told, problem, waits } = walk;
+  const { steps, problem, waits } = walk;
   if (problem) return <p class="gw-err">{problem}</p>;
-  if (!told) return <Mute>{waits ? `waits for ${waits}` : "asking the kernel …"}</Mute>;
-  if (lastStep(walk) === 0) return <p>{told.ending}</p>;
+  if (!steps) return <Mute>{waits ? `waits for ${waits}` : "asking the kernel …"}</Mute>;
+  if (lastStep(walk) === 0) return <p>{steps.ending}</p>;
   return (
     <>
       <Controls context={context} walk={walk} />
@@ -150,7 +150,7 @@ export function StepperPanel({ context }: Pick<PanelProps, "context">): VNode | 
   const { state, act } = context;
   const { walk } = state;
   if (!walk) return null;
-  const past = walk.told?.past ?? "call" in walk.subject;
+  const past = walk.steps?.past ?? "call" in walk.subject;
   return (
     <section class="gw-play" aria-label="Step through a call">
       <div class="gw-row">

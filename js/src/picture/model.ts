@@ -203,7 +203,7 @@ export function nodeCount(graph: Graph): number {
 }
 
 /** Whether a finding says that a call would raise; nothing has yet. */
-export function foretells({ kind, severity, uid }: Finding): boolean {
+export function isForecast({ kind, severity, uid }: Finding): boolean {
   return severity !== "error" && uid !== null && (kind === "second_backward" || kind === "inplace");
 }
 

@@ -2,7 +2,7 @@
 
 import { type Mark, octagon, octagonOpen, text, warning } from "./marks.ts";
 import { type Measure, shorten } from "./measure.ts";
-import { type Finding, foretells, type Graph } from "./model.ts";
+import { type Finding, type Graph, isForecast } from "./model.ts";
 import type { Item, Scene } from "./scene/types.ts";
 
 export const MARGIN = 12;
@@ -54,7 +54,7 @@ function story(finding: Finding, width: number, measure: Measure): Item {
 /** The sign of a finding: a call raised, a call would raise, or another warning. */
 function sign(finding: Finding): (x: number, y: number, r: number) => Mark[] {
   if (finding.severity === "error") return octagon;
-  if (foretells(finding)) return octagonOpen;
+  if (isForecast(finding)) return octagonOpen;
   return finding.severity === "info" ? () => [] : warning;
 }
 

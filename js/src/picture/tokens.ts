@@ -88,8 +88,6 @@ export const STYLES = {
 
   // Areas in the background.
   hull: { fill: "hull" },
-  openhull: { fill: "none", stroke: "ink3", width: 1.2 },
-  closer: { fill: "bg", stroke: "nodeb", width: 1.2 },
   boundary: line("st", 1.3, { dash: [5, 4] }),
   band: line("rule", 1),
 

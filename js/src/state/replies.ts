@@ -32,8 +32,8 @@ export interface Replies {
   inspect: Kept;
   keepers: Keepers;
   compare: Difference;
-  steps_ahead: StepsTold;
-  steps_of: StepsTold;
+  steps_ahead: StepsReply;
+  steps_of: StepsReply;
   more_steps: StepSentences;
   /** A file: its content, name and media type. */
   export: { text: string; name: string; type: string };
@@ -84,7 +84,7 @@ export interface StepSentences {
 }
 
 /** A call node by node. */
-export interface StepsTold extends StepSentences {
+export interface StepsReply extends StepSentences {
   /** Names it in requests for more sentences. */
   walk: number;
   /** Number of the call; null: it has not been made. */

@@ -43,7 +43,7 @@ export interface Comparison {
   from: number;
   to: number | null;
   /** null: asked for, or there is no second moment. */
-  told: Difference | null;
+  difference: Difference | null;
 }
 
 /** A group that is open in the lens. */

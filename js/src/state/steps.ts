@@ -1,8 +1,8 @@
-/** A call that is stepped through: what the kernel told, and the position. */
+/** A call that is stepped through: its steps, as the kernel describes them, and the position. */
 
 import type { Graph, Root } from "../picture/model.ts";
 import { callNumber } from "../picture/words.ts";
-import type { StepRow, StepsTold } from "./replies.ts";
+import type { StepRow, StepsReply } from "./replies.ts";
 
 /** A recorded call by its number, or a call on a root that has not been made. */
 export type StepSubject = { call: number } | { root: Root; retain: boolean };
@@ -10,7 +10,7 @@ export type StepSubject = { call: number } | { root: Root; retain: boolean };
 export interface Walk {
   subject: StepSubject;
   /** null: requested, not received yet. */
-  told: StepsTold | null;
+  steps: StepsReply | null;
   /** Sentences by position, as far as they have been received. */
   rows: (StepRow | undefined)[];
   problem: string;
@@ -32,28 +32,28 @@ export const PACES = [
 ] as const;
 export const NORMAL = 1;
 
-export const nodesIn = (told: StepsTold | null) => told?.nodes.length ?? 0;
+export const nodesIn = (steps: StepsReply | null) => steps?.nodes.length ?? 0;
 
 /** The last position: after the call. */
-export const lastStep = ({ told }: Walk) => (nodesIn(told) > 0 ? nodesIn(told) + 1 : 0);
+export const lastStep = ({ steps }: Walk) => (nodesIn(steps) > 0 ? nodesIn(steps) + 1 : 0);
 
 /** Number of nodes that have run at a position, with the one that runs. */
-export const doneAt = (told: StepsTold, at: number) => Math.min(at, told.nodes.length);
+export const doneAt = (steps: StepsReply, at: number) => Math.min(at, steps.nodes.length);
 
 /** The words for a position. */
-export function stepTitle({ told, at }: Walk): string {
-  const n = nodesIn(told);
+export function stepTitle({ steps, at }: Walk): string {
+  const n = nodesIn(steps);
   if (at === 0) return "Before the call";
   return at > n ? "After the call" : `Step ${at} of ${n}`;
 }
 
 /** Everything about a position in one text, for screen readers. */
 export function stepText(walk: Walk): string {
-  const { told, rows, at } = walk;
-  if (!told) return "";
-  if (at > told.nodes.length) return `${stepTitle(walk)}. ${told.ending}`;
+  const { steps, rows, at } = walk;
+  if (!steps) return "";
+  if (at > steps.nodes.length) return `${stepTitle(walk)}. ${steps.ending}`;
   const row = rows[at - 1];
-  if (at === 0) return `${stepTitle(walk)}. ${told.past ? "This call was recorded." : "Nothing has run."}`;
+  if (at === 0) return `${stepTitle(walk)}. ${steps.past ? "This call was recorded." : "Nothing has run."}`;
   if (!row) return stepTitle(walk);
   const of = row.names.length > 0 ? ` of ${row.names[0]}` : "";
   return `${stepTitle(walk)}: ${row.node}${of}${row.place && `, ${row.place}`}. ${row.text}`;

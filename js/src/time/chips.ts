@@ -27,8 +27,8 @@ const PENCIL = 10;
 /** Width of a letter of a note, in px. */
 const LETTER = 6.2;
 
-/** Only the newest calls, and those that something refers to, are told in full. */
-type Told = Pick<Graph, "events" | "calls">;
+/** Only the newest calls, and those that something refers to, are shown in full. */
+type Recorded = Pick<Graph, "events" | "calls">;
 
 /** [left, right] of something drawn. */
 type Extent = readonly [number, number];
@@ -37,7 +37,7 @@ const touches = (a: Extent, b: Extent) => a[0] - b[1] < GAP && b[0] - a[1] < GAP
 const extentOf = ({ x, n }: Chip): Extent => [x - half(n), x + half(n) + SIGN];
 
 /** Calls that may get a number: all that stand alone or raised; of a run the last, of others none. */
-function* candidates({ events, calls }: Told, stretches: readonly Placed[]): Generator<Chip> {
+function* candidates({ events, calls }: Recorded, stretches: readonly Placed[]): Generator<Chip> {
   const orders = new Map(calls.map(({ n, order }) => [n, order]));
   for (const stretch of stretches) {
     if (stretch.kind === "gap") continue;
@@ -51,9 +51,9 @@ function* candidates({ events, calls }: Told, stretches: readonly Placed[]): Gen
 }
 
 /** First those that raised, then the latest. */
-export function chipsOf(told: Told, stretches: readonly Placed[]): Chip[] {
+export function chipsOf(recorded: Recorded, stretches: readonly Placed[]): Chip[] {
   const chosen: Chip[] = [];
-  const all = [...candidates(told, stretches)].sort((a, b) => Number(a.ok) - Number(b.ok) || b.x - a.x);
+  const all = [...candidates(recorded, stretches)].sort((a, b) => Number(a.ok) - Number(b.ok) || b.x - a.x);
   for (const chip of all) {
     const extent = extentOf(chip);
     if (chosen.every((other) => !touches(extentOf(other), extent))) chosen.push(chip);
@@ -63,7 +63,7 @@ export function chipsOf(told: Told, stretches: readonly Placed[]): Chip[] {
 
 /** The pencils between the numbers, and texts beside both where they fit. */
 export function notesOf(
-  { events, calls }: Told,
+  { events, calls }: Recorded,
   stretches: readonly Placed[],
   chips: readonly Chip[],
 ): { chips: Chip[]; pencils: Pencil[] } {

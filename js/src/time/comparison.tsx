@@ -31,11 +31,11 @@ function Variables({ variables, more }: Difference): VNode | null {
   );
 }
 
-function Nodes({ told, graph }: { told: Difference; graph: Graph }): VNode | null {
+function Nodes({ difference, graph }: { difference: Difference; graph: Graph }): VNode | null {
   const words: [readonly number[], string][] = [
-    [told.added, "added"],
-    [told.freed, "freed"],
-    [told.died, "died"],
+    [difference.added, "added"],
+    [difference.freed, "freed"],
+    [difference.died, "died"],
   ];
   const all = words.flatMap(([uids, word]) => uids.map((uid) => [graph.indexOf(uid), word] as const));
   const known = all.filter(([node]) => node >= 0);
@@ -57,7 +57,7 @@ function Nodes({ told, graph }: { told: Difference; graph: Graph }): VNode | nul
 export function ComparisonPanel({ context: { state }, graph }: PanelProps): VNode | null {
   const { comparison, now } = state;
   if (!comparison || !now) return null;
-  const { from, to, told } = comparison;
+  const { from, to, difference } = comparison;
   const titleOf = (id: number | null) => {
     const event = now.events.find((each) => each.id === id);
     return event ? join(" · ", eventTitle(event).trim(), `step ${event.id + 1}`) : "a moment";
@@ -76,13 +76,13 @@ export function ComparisonPanel({ context: { state }, graph }: PanelProps): VNod
           From {titleOf(first)} to {titleOf(last)}
         </h3>
       )}
-      {to !== null && !told && <Mute>asking the kernel …</Mute>}
-      {told && (
+      {to !== null && !difference && <Mute>asking the kernel …</Mute>}
+      {difference && (
         <>
-          <p>{`${told.summary[0]!.toUpperCase()}${told.summary.slice(1)}`}</p>
-          <p>Held by saved tensors: {told.held}.</p>
-          <Variables {...told} />
-          {graph && <Nodes told={told} graph={graph} />}
+          <p>{`${difference.summary[0]!.toUpperCase()}${difference.summary.slice(1)}`}</p>
+          <p>Held by saved tensors: {difference.held}.</p>
+          <Variables {...difference} />
+          {graph && <Nodes difference={difference} graph={graph} />}
         </>
       )}
     </section>

@@ -42,20 +42,20 @@ describe("where groups are opened and closed again", () => {
 
   for (const compact of [false, true]) {
     const graph = graphOf("maml");
-    const draw = (opened: string[], earlier?: Picture) =>
+    const draw = (wanted: number[], earlier?: Picture) =>
       runSlices(
         drawSlices(
           graph,
-          { visible: importantUids(graph, graph.roots), opened: new Set(opened) },
+          { visible: [...wanted, ...importantUids(graph, graph.roots)] },
           () => ({ measure: measureByTable, compact, buttons: true }),
           earlier,
         ),
       );
     const first = draw([]);
     const pictures = [first];
-    for (const { key, kind } of first.folded.boxes) {
+    for (const { kind, nodes } of first.folded.boxes) {
       if (kind === "node") continue;
-      const open = draw([key], first);
+      const open = draw([graph.uid[nodes[0]]], first);
       pictures.push(open, draw([], open));
     }
     const form = compact ? "in compact form" : "in full";

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { isCard, Space } from "../../src/canvas/space.ts";
+import { isFocusable, Space } from "../../src/canvas/space.ts";
 import { drive } from "../../src/page/drive.ts";
 import type { Item } from "../../src/picture/scene/types.ts";
 import { runSlices } from "../../src/picture/slices.ts";
@@ -47,7 +47,7 @@ test("the card at a point is the one drawn last, and nothing that is no card", (
   for (let x = 3; x < 4000; x += 157)
     for (let y = 3; y < 4000; y += 157) {
       const under = items.filter(
-        (item) => isCard(item) && x >= item.x && x <= item.x + item.w && y >= item.y && y <= item.y + item.h,
+        (item) => isFocusable(item) && x >= item.x && x <= item.x + item.w && y >= item.y && y <= item.y + item.h,
       );
       expect(space.at(x, y)).toBe(under.at(-1));
       hits += under.length;

@@ -342,7 +342,7 @@ test("rebuild says which cells run before it runs them", async () => {
   view.button("Run In[1], In[2] again").click();
   await view.settle();
   expect(view.model.sent.some(({ verb }) => verb === "rebuild")).toBe(true);
-  expect(view.one(".gw-answer[role=status]").textContent).toContain("built afresh");
+  expect(view.one(".gw-answer[role=status]").textContent).toContain("built again");
 });
 
 test("the legend is a dialog that says what it is and closes", async () => {

@@ -48,12 +48,47 @@ def test_one_small_step_is_a_statement_or_a_short_block_without_backward():
     assert [source.is_small(s) for s in tree.body] == [True, False, True]
 
 
+STEP = """
+def step(x, prev={}):
+    global total
+    memory = self.memory
+    outs = []
+    for i in range(2):
+        h = f(x)
+        outs.append(h)
+    memory.append(h)
+    loss = sum(outs)
+    seen = loss
+    def log():
+        print(seen)
+    total = total + loss
+    loss.backward()
+loss.backward()
+"""
+
+
+def test_variables_of_a_function_end_with_it():
+    assert source.ended(STEP, 15) == {"x", "prev", "memory", "outs", "i", "h", "loss"}
+
+
+def test_what_a_function_was_given_or_took_over_lasts_under_other_names():
+    assert source.shared(STEP, 15) == {"x", "prev", "memory", "h", "loss", "seen", "total"}
+    assert source.shared(STEP, 16) == set()
+
+
+def test_nothing_ends_outside_of_functions_in_their_loops_and_in_generators():
+    assert source.ended(STEP, 16) == source.ended(STEP, 7) == source.ended("(", 1) == set()
+    assert source.ended("def g(x):\n    h = f(x)\n    h.backward()\n    yield h\n", 3) == set()
+    assert source.ended("async def g(x):\n    h = f(x)\n    h.backward()\n", 3) == {"x", "h"}
+
+
 @given(st.text(alphabet="xy=+[]():\n %.1'", max_size=40), st.integers(-1, 9))
 def test_any_text_can_be_asked(text, line):
     source.statements_at(text, line)
     source.loop_at(text, line)
     source.function_at(text, line)
     source.loop_names(text)
+    source.ended(text, line)
     source.assigned_as(text, "x")
     source.backward_root(text)
     source.line_text(text, line)

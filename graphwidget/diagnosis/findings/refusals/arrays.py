@@ -1,4 +1,4 @@
-"""Tensors with a graph that are asked for as arrays: ``out.numpy()``, ``np.asarray(loss)``, ``np.mean(losses)``."""
+"""Tensors with a graph that are converted to arrays: ``out.numpy()``, ``np.asarray(loss)``, ``np.mean(losses)``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MODULES = ("np", "numpy")
 
 
 def of_numpy(failure: Failure) -> Finding:
-    """A line that asks for the values of what requires grad."""
+    """A line that asks for the values of a tensor that requires grad."""
     asked, edits = _methods(failure)
     if not asked:
         asked, edits = _arguments(failure)
@@ -73,7 +73,7 @@ def _arguments(failure: Failure) -> tuple[list[str], Edits]:
 def _without_graph(failure: Failure, call: ast.Call, name: str) -> str:
     """An argument without its graph; empty where it is not known to have one.
 
-    A name that a comprehension gives has no value to measure: its function has to be one that takes one tensor.
+    The variable of a comprehension has no measured value: then the function has to be one that takes a single tensor.
     """
     value = failure.value(name)
     if value is not None:

@@ -21,7 +21,7 @@ _RANDOM = re.compile(r"\b(?:np\.random|random|torch\.Generator)\b|\bgenerator=")
 
 
 class _Suspect(NamedTuple):
-    """A line of the checkpointed function that makes its second run another one."""
+    """A line of the checkpointed function that makes its second run differ from the first."""
 
     run: CellRun
     statement: ast.stmt
@@ -30,7 +30,7 @@ class _Suspect(NamedTuple):
 
 
 def of_recomputation(record: Record, call: BackwardCall) -> Finding:
-    """``checkpoint(block, x, use_reentrant=False)`` where the second run of `block` saves something else."""
+    """``checkpoint(block, x, use_reentrant=False)`` where the second run of `block` saves other tensors."""
     message, scene = call.error or "", record.scenes.get(call.n, Scene())
     function = _function(record, scene.checkpointed)
     suspects = list(_suspects(record, *function)) if function is not None else []
@@ -71,7 +71,7 @@ def of_recomputation(record: Record, call: BackwardCall) -> Finding:
 
 
 def _difference(message: str) -> str:
-    """What torch's message says of the tensors that were saved."""
+    """What torch's message says about the tensors that were saved."""
     counts = re.findall(r"Number of tensors saved during (?:forward|recomputation): (\d+)", message)
     if len(counts) == 2:
         return f"{counts[1]} tensors, before it were {counts[0]}"
@@ -94,7 +94,7 @@ def _ordinal(n: int) -> str:
 
 
 def _function(record: Record, qualified: str) -> tuple[CellRun, ast.FunctionDef] | None:
-    """The function of that name in the cells: for a class of modules its `forward`."""
+    """The function of that name in the cells; for a class of modules its `forward`."""
     parts = [part for part in qualified.split(".") if part != "<locals>"]
     found: list[tuple[CellRun, ast.FunctionDef]] = []
     for run in Cells.of(record).latest:
@@ -110,7 +110,7 @@ def _function(record: Record, qualified: str) -> tuple[CellRun, ast.FunctionDef]
 
 
 def _suspects(record: Record, run: CellRun, function: ast.FunctionDef) -> Iterator[_Suspect]:
-    """Lines that change what the function finds outside of itself when it runs again, the first one first."""
+    """Lines that change something outside of the function which it reads again, in the order of the text."""
     local = {one.arg for one in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
     statements = [one for one in syntax.own_statements(function.body) if not hasattr(one, "body")]
     outer = {name for one in statements if isinstance(one, (ast.Global, ast.Nonlocal)) for name in one.names}
@@ -138,7 +138,7 @@ _CHANGING = ("append", "extend", "insert", "add", "update", "pop", "popleft", "a
 
 
 def _changed_by(statement: ast.stmt) -> Iterator[str]:
-    """What a statement changes so that it differs for the next run: ``cache.append(y)``, ``self.n += 1``."""
+    """What a statement changes for the next run: ``cache.append(y)``, ``self.n += 1``."""
     if isinstance(statement, ast.AugAssign):
         yield ast.unparse(statement.target)
     elif isinstance(statement, ast.Assign):
@@ -155,7 +155,7 @@ def _changed_by(statement: ast.stmt) -> Iterator[str]:
 
 
 def _only_call(record: Record) -> Place | None:
-    """The one line that makes a checkpoint."""
+    """The only line that makes a checkpoint; None: there are several."""
     found = calls(record, *_NAMES)
     return place_of(found[0].run, found[0].call.lineno) if len(found) == 1 else None
 

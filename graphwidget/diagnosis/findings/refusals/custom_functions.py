@@ -1,6 +1,6 @@
-"""What is wrong with the backward of a custom Function: how many gradients, of which shape, on which device; or none.
+"""Wrong backwards of custom Functions: the number, shape or device of their gradients, or no backward at all.
 
-Known from torch's message, which names the class, from the graph of the call, and from the text of the class.
+They are recognized by torch's message, which names the class, the graph of the call, and the text of the class.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NAMED = re.compile(r"[Ff]unction (\w+) returned")
 
 @dataclass(frozen=True)
 class _Case:
-    """A call that a backward has made fail: the Function, as far as it is known."""
+    """A call that failed in the backward of a custom Function, with what is known of that Function."""
 
     record: Record
     call: BackwardCall
@@ -34,13 +34,13 @@ class _Case:
         return self.call.error or ""
 
     def number(self, pattern: str) -> int:
-        """A number that the message tells; -1: it does not."""
+        """A number in the message; -1: there is none."""
         found = re.search(pattern, self.message)
         return int(found[1]) if found is not None else -1
 
     @cached_property
     def nodes(self) -> list[int]:
-        """The nodes that may have failed: those of the name that the message tells, else all of custom Functions."""
+        """The nodes that may have failed: those with the name in the message, else all of custom Functions."""
         graph, named = self.call.graph, _NAMED.search(self.message)
         if graph is None:
             return []
@@ -50,14 +50,14 @@ class _Case:
 
     @property
     def is_custom(self) -> bool:
-        """Whether a custom Function has failed, and no operation of PyTorch."""
+        """Whether a custom Function failed, and not an operation of PyTorch."""
         graph = self.call.graph
         known = graph is not None and bool(self.nodes) and all(graph.kind[at] == Kind.CUSTOM for at in self.nodes)
         return known or self.function is not None
 
     @cached_property
     def name(self) -> str | None:
-        """The class, if there can be no other."""
+        """The name of the class; None: several are possible."""
         named = _NAMED.search(self.message)
         graph = self.call.graph
         nodes = {graph.name_of(index) for index in self.nodes} if graph is not None else set[str]()
@@ -70,7 +70,7 @@ class _Case:
 
     @cached_property
     def arguments(self) -> tuple[int, ...]:
-        """`NodeFacts.arguments` of the node; empty: unknown, or not the same in all that may be meant."""
+        """`NodeFacts.arguments` of the node; empty: unknown, or different among the nodes that may have failed."""
         facts = self.call.graph.facts if self.call.graph is not None else {}
         found = {facts.get(index, NodeFacts()).arguments for index in self.nodes}
         return found.pop() if len(found) == 1 else ()
@@ -84,22 +84,22 @@ class _Case:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Names of what `forward` was applied to; empty: unknown."""
+        """Names of the inputs of `forward`; empty: unknown."""
         return (self.function.inputs if self.function is not None else None) or ()
 
     def input(self, position: int) -> str:
-        """An input as a sentence can say it."""
+        """An input as a sentence names it."""
         return f"`{self.inputs[position]}`" if 0 <= position < len(self.inputs) else "one of its inputs"
 
     @property
     def back(self) -> str:
-        """The backward as a sentence can say it."""
+        """The backward as a sentence names it."""
         method = self.function.backward if self.function is not None else None
         return f"`{self.name}.{method.name if method else 'backward'}`" if self.name else "A custom Function's backward"
 
     @cached_property
     def returned(self) -> ast.Return | None:
-        """The one statement that returns the gradients."""
+        """The only statement that returns the gradients; None: there are several."""
         returns = self.function.returns if self.function is not None else []
         return returns[0] if len(returns) == 1 else None
 
@@ -113,21 +113,21 @@ class _Case:
 
     @property
     def line(self) -> str:
-        """The line that returns them, as the begin of a sentence."""
+        """The line that returns them, as the beginning of a sentence."""
         if self.returned is None:
             return self.back
         return f"In {self.back}, {short(ast.unparse(self.returned))} ({where(self.place)})"
 
     @property
     def elements(self) -> list[ast.expr]:
-        """The gradients as the one statement returns them, if it lists them."""
+        """The expressions of the gradients, if the only return statement lists them."""
         value = self.returned.value if self.returned is not None else None
         if isinstance(value, ast.Tuple):
             return [] if any(isinstance(one, ast.Starred) for one in value.elts) else value.elts
         return [] if value is None else [value]
 
     def returning(self, gradients: list[str]) -> Edits:
-        """Other gradients in the place of those that are returned."""
+        """An edit that returns these gradients instead."""
         value = self.returned.value if self.returned is not None else None
         if value is None or self.function is None:
             return ()
@@ -156,9 +156,9 @@ class _Case:
 
 
 def of_gradient(record: Record, call: BackwardCall) -> Finding | None:
-    """A backward returned what PyTorch does not take for the gradients of what `forward` was applied to.
+    """A backward returned gradients that PyTorch does not accept for the inputs of `forward`.
 
-    None: it may be one of PyTorch's own.
+    None: the backward may be one of PyTorch's own.
     """
     case = _Case(record, call)
     if not case.is_custom:
@@ -172,7 +172,7 @@ def of_gradient(record: Record, call: BackwardCall) -> Finding | None:
     return _unlike_its_input(case)
 
 
-# ------------------------------------------------------------------ how many
+# ------------------------------------------------------------------ the number of gradients
 
 
 def _counted(case: _Case) -> Finding:
@@ -193,7 +193,7 @@ def _gradients(count: int) -> str:
 
 
 def _all_gradients(case: _Case, wanted: int, got: int, known: tuple[str, ...]) -> Fix:
-    """None for the others, where exactly as many inputs need a gradient as are returned; else advice."""
+    """Return None for the other inputs, if as many gradients are returned as inputs need one; else advice."""
     needing = [one for one in case.arguments if one >= 0]
     if case.arguments and len(needing) == got == len(case.elements):
         given = dict(zip(needing, map(ast.unparse, case.elements)))
@@ -206,8 +206,8 @@ def _all_gradients(case: _Case, wanted: int, got: int, known: tuple[str, ...]) -
     if got > wanted:
         return case.fix("return_all_gradients", f"Return {_gradients(wanted)}: `forward` has no more inputs.")
     need = names(tuple(known[one] for one in needing)) if known else ""
-    told = f" {need} need{'s' * (len(needing) == 1)} one." if need else ""
-    return case.fix("return_all_gradients", f"Return the gradient of every input, computed from the formula.{told}")
+    needed = f" {need} need{'s' * (len(needing) == 1)} one." if need else ""
+    return case.fix("return_all_gradients", f"Return the gradient of every input, computed from the formula.{needed}")
 
 
 def _of_no_tensor(case: _Case) -> Finding:
@@ -234,7 +234,7 @@ def _of_another_type(case: _Case) -> Finding:
     )
 
 
-# ------------------------------------------------------------------ of which shape, on which device
+# ------------------------------------------------------------------ their shape and device
 
 
 def _unlike_its_input(case: _Case) -> Finding:
@@ -265,7 +265,7 @@ def _advice(what: str, got: str, wanted: str, which: str) -> str:
     return f"Make it {wanted}: sum over what {which} was repeated for, and see that each stands at its input's place."
 
 
-# ------------------------------------------------------------------ none at all, and that of the gradient
+# ------------------------------------------------------------------ no backward, and second derivatives
 
 
 def of_no_backward(record: Record, call: BackwardCall) -> Finding:
@@ -299,7 +299,7 @@ def of_no_backward(record: Record, call: BackwardCall) -> Finding:
 
 
 def of_once_differentiable(record: Record, call: BackwardCall) -> Finding:
-    """A gradient was differentiated that a ``@once_differentiable`` backward had computed."""
+    """A gradient from a ``@once_differentiable`` backward was differentiated again."""
     earlier = [one for one in record.calls if one.n < call.n and one.create_graph and one.graph is not None]
     ran = {name for one in earlier for name in (one.graph.names if one.graph is not None else ())}
     found = [one for one in functions(record) if one.once is not None and f"{one.name}Backward" in ran]

@@ -1,4 +1,4 @@
-"""Inference tensors outside of inference mode: which they are, and the code that makes them."""
+"""Inference tensors used outside of inference mode: their names, and the code that makes them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def of_cell(failure: Failure) -> Finding:
     scene = failure.run.scene
     loaded = tuple(path for part in copied for path in scene.inference if _is_of(path, part))
     found = loaded or tuple(copied) or _in_the_line(failure) or scene.inference
-    headline, text, fixes, cause = _told(failure.record, failure.run.error or "", found, short(failure.text))
+    headline, text, fixes, cause = _explanation(failure.record, failure.run.error or "", found, short(failure.text))
     tensor = found[0] if found else None
     return failure.finding(headline, text, *fixes, kind="refused", tensor=tensor, cause=cause)
 
@@ -32,7 +32,7 @@ def of_cell(failure: Failure) -> Finding:
 def of_call(record: Record, call: BackwardCall) -> Finding:
     """A backward whose Python code (a checkpoint, a hook, a Function) computes with an inference tensor."""
     found = record.scenes.get(call.n, Scene()).inference
-    headline, text, fixes, cause = _told(record, call.error or "", found, short(call.place.source))
+    headline, text, fixes, cause = _explanation(record, call.error or "", found, short(call.place.source))
     tensor = found[0] if found else None
     return Finding("refused", "error", text, headline, call.n, tensor=tensor, made_at=cause, fixes=fixes)
 
@@ -51,7 +51,7 @@ def _in_the_line(failure: Failure) -> tuple[str, ...]:
     return tuple(path for path in whole if any(path == one or path.startswith((f"{one}.", f"{one}[")) for one in read))
 
 
-def _told(
+def _explanation(
     record: Record, message: str, found: tuple[str, ...], line: str
 ) -> tuple[str, str, tuple[Fix, ...], Place | None]:
     blocks = list(_blocks(record))

@@ -39,8 +39,8 @@ def calls(record: Record, *names: str) -> list[CallText]:
 def line_that_made(record: Record, path: str) -> Place | None:
     """The line that made what a path names, or the module that it is in.
 
-    That is ``self.head = nn.Linear(8, 2)`` for ``net.head.weight``, and ``net = nn.Sequential(...)`` for
-    ``net[0].weight``. None where more than one line may be meant.
+    For example ``self.head = nn.Linear(8, 2)`` for ``net.head.weight``, and ``net = nn.Sequential(...)`` for
+    ``net[0].weight``. None where several lines may have made it.
     """
     first, *parts = re.findall(r"[A-Za-z_]\w*", path)
     for part in reversed(parts):

@@ -1,4 +1,4 @@
-"""Calls of another time: what PyTorch called otherwise once, and refuses today."""
+"""Outdated calls: names and forms of earlier versions that PyTorch refuses today."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ _RENAMED = {"retain_variables": "retain_graph", "keep_graph": "retain_graph"}
 
 def of_keyword(failure: Failure) -> Finding | None:
     """``loss.backward(retain_variables=True)``."""
-    told = _KEYWORD.search(failure.run.error or "")
-    now = _RENAMED.get(told[2]) if told is not None else None
-    keyword = _keyword(failure, told[1], told[2]) if told is not None else None
-    if told is None or now is None or keyword is None:
+    refused = _KEYWORD.search(failure.run.error or "")
+    if refused is None:
         return None
-    then, value = told[2], ast.unparse(keyword.value)
+    function, then = refused.groups()
+    now, keyword = _RENAMED.get(then), _keyword(failure, function, then)
+    if now is None or keyword is None:
+        return None
+    value = ast.unparse(keyword.value)
     called, name = roots.start(failure)
     ref = failure.tensor(name)
     new = f"{now}={value}"
@@ -40,7 +42,7 @@ def of_keyword(failure: Failure) -> Finding | None:
     )
     return failure.finding(
         f"`{then}` is called `{now}` today.",
-        f"{short(failure.text)} passes `{then}`, which {told[1]} does not have. Its name is `{now}`.",
+        f"{short(failure.text)} passes `{then}`, which {function} does not have. Its name is `{now}`.",
         fix,
         tensor=name,
     )
@@ -84,13 +86,13 @@ def of_element(failure: Failure) -> Finding | None:
 
 
 def _is_of_a_result(element: ast.Subscript) -> bool:
-    """``criterion(out, y).data[0]``: of what a call gave, which has no name to look up."""
+    """``criterion(out, y).data[0]``: an element of a call's result, which has no name to look up."""
     tensor = _tensor(element.value)
     return tensor is not element.value and isinstance(tensor, ast.Call)
 
 
 def _tensor(value: ast.expr) -> ast.expr:
-    """What is left of ``loss.data`` or ``loss.detach().cpu()`` without such parts."""
+    """The tensor in ``loss.data`` or ``loss.detach().cpu()``, without what follows it."""
     while True:
         inner = value.func if isinstance(value, ast.Call) and not value.args and not value.keywords else value
         if not isinstance(inner, ast.Attribute) or inner.attr not in ("data", "detach", "cpu"):

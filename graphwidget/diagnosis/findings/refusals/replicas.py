@@ -58,13 +58,14 @@ def _module_of(path: str) -> str:
 
 
 def of_ready_twice(record: Record, call: BackwardCall) -> Finding:
-    """A backward that brought a parameter's gradient a second time."""
+    """A backward that delivered a parameter's gradient a second time."""
     scene = record.scenes.get(call.n, Scene())
     number = re.search(r"Parameter at index (\d+)", call.error or "")
     index = int(number[1]) if number is not None else -1
     name = scene.parameters[index] if 0 <= index < len(scene.parameters) else None
-    told = re.search(r"with name ([\w.]+) has been", call.error or "")
-    name = name or (told[1] if told is not None else None)
+
+    named = re.search(r"with name ([\w.]+) has been", call.error or "")
+    name = name or (named[1] if named is not None else None)
     shown = f"`{name}`" if name else "A parameter"
     reentrant = [one for one in calls(record, "checkpoint", "checkpoint_sequential") if _is_true(one)]
     place: Place | None = None
@@ -109,7 +110,7 @@ def _is_true(one: CallText) -> bool:
 
 
 def _with(record: Record, keyword: str) -> Edits:
-    """Edits that give an argument to the one DistributedDataParallel; none if there are several."""
+    """Edits that pass a keyword argument to the only DistributedDataParallel; none if there are several."""
     found = calls(record, *_CLASSES)
     if len(found) != 1:
         return ()

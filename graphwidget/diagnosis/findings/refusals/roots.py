@@ -1,4 +1,4 @@
-"""What a backward starts from: a root that is no single real number, a `gradient` that is not like its root."""
+"""Roots that a backward refuses: no single real number, or a `gradient` of another shape or type."""
 
 from __future__ import annotations
 
@@ -50,30 +50,30 @@ def of_several_values(failure: Failure) -> Finding:
 
 
 def _made(failure: Failure, name: str | None) -> str:
-    """Which line made a root of several values, and that it was told not to reduce them, as a sentence."""
+    """A sentence about the line that made a root of several values, and about its ``reduction='none'``."""
     node = failure.computed(name) if name else None
     place = failure.record.snapshot.place_of(node) if node is not None else None
     if place is None or not place.source or at(place) == at(failure.place):
         return ""
     statement = failure.cells.statement((place.cell, place.line)) if place.cell and place.line else None
     nodes = ast.walk(statement) if statement is not None and not hasattr(statement, "body") else ()
-    told = any(
+    unreduced = any(
         isinstance(node, ast.keyword) and node.arg == "reduction" and getattr(node.value, "value", None) == "none"
         for node in nodes
     )
-    kept = ", with `reduction='none'`, which keeps them apart" if told else ""
+    kept = ", with `reduction='none'`, which keeps them apart" if unreduced else ""
     return f" {short(place.source)} ({where(place)}) made it{kept}."
 
 
 def start(failure: Failure) -> tuple[bool, str | None]:
-    """Whether the line calls `backward` (else `grad`), and on what."""
+    """Which function the line calls, `backward` or `grad`, and its root."""
     called = source.receivers(failure.text) if _OWN.search(failure.text) else []
     roots = called or source.asked(failure.text, "outputs")
     return bool(called), roots[0] if len(roots) == 1 else None
 
 
 def _reduced(failure: Failure, called: bool) -> Edits:
-    """``.sum()`` behind what the one call of the statement starts from."""
+    """Edits that write ``.sum()`` behind the root of the statement's only call."""
     wanted = "backward" if called else "grad"
     nodes = ast.walk(failure.statement) if failure.statement is not None else ()
     calls = [
@@ -94,7 +94,7 @@ def _reduced(failure: Failure, called: bool) -> Edits:
 
 
 def would_run(failure: Failure, ref: TensorRef | None, called: bool) -> bool:
-    """Whether a backward from a root would run, given a gradient. Of `grad`, with its inputs: unknown."""
+    """Whether a backward from a root would run, given a gradient. For `grad`, which has inputs, that is unknown."""
     if ref is None or not called:
         return False
     return engine.forecast(failure.record.snapshot, [ref], grad_given=True).ok is True
@@ -111,11 +111,11 @@ def of_no_real_number(failure: Failure) -> Finding:
     )
 
 
-# ------------------------------------------------------------------ the gradient that is given
+# ------------------------------------------------------------------ the argument `gradient`
 
 
 def of_another_shape(failure: Failure) -> Finding | None:
-    """``loss.backward(gradient=y)`` where the one has another shape than the other."""
+    """``loss.backward(gradient=y)`` where `y` has another shape than `loss`."""
     shapes = [_shape(one) for one in re.findall(r"torch\.Size\(\[([\d, ]*)\]\)", failure.run.error or "")]
     if len(shapes) != 2:
         return None
@@ -151,7 +151,7 @@ def _shape(text: str) -> tuple[int, ...]:
 
 
 def _call(failure: Failure) -> ast.Call | None:
-    """The one call of `backward` or `grad` in the statement."""
+    """The only call of `backward` or `grad` in the statement."""
     nodes = ast.walk(failure.statement) if failure.statement is not None else ()
     found = [
         node
@@ -162,7 +162,7 @@ def _call(failure: Failure) -> ast.Call | None:
 
 
 def _is_own(call: ast.Call | None) -> bool:
-    """Whether a call is that of a tensor's `backward`, and not of one of the functions in ``torch.autograd``."""
+    """Whether a call is one of a tensor's method `backward`, and not of a function of ``torch.autograd``."""
     function = call.func if call is not None else None
     if not isinstance(function, ast.Attribute) or function.attr != "backward":
         return False
@@ -170,7 +170,7 @@ def _is_own(call: ast.Call | None) -> bool:
 
 
 def _root(failure: Failure) -> str | None:
-    """The root as it is written, if there is but one: of several PyTorch may count the wrong one."""
+    """The root as it is written, if there is only one: with several, torch's message may name another one."""
     call = _call(failure)
     if call is None:
         return None
@@ -182,7 +182,7 @@ def _root(failure: Failure) -> str | None:
 
 
 def _only(value: ast.expr) -> ast.expr | None:
-    """What is written alone, or alone in a list."""
+    """An expression, or the only element of a list."""
     while isinstance(value, (ast.List, ast.Tuple)):
         if len(value.elts) != 1:
             return None
@@ -191,7 +191,7 @@ def _only(value: ast.expr) -> ast.expr | None:
 
 
 def _gradient(failure: Failure) -> ast.expr | ast.keyword | None:
-    """The argument that gives the gradient."""
+    """The argument that is the gradient."""
     call = _call(failure)
     if call is None or any(isinstance(one, ast.Starred) for one in call.args):
         return None
@@ -208,7 +208,7 @@ def _value_of(argument: ast.expr | ast.keyword | None) -> ast.expr | None:
 
 
 def _is_of_ones(value: ast.expr | None) -> bool:
-    """``torch.ones(4)``: the same weights for all, whatever their number."""
+    """``torch.ones(4)``: equal weights for all values."""
     return isinstance(value, ast.Call) and source.last_name(ast.unparse(value.func)) == "ones"
 
 
@@ -218,7 +218,7 @@ def _replaced(failure: Failure, argument: ast.expr | ast.keyword | None, new: st
 
 
 def _dropped(failure: Failure, argument: ast.expr | ast.keyword | None) -> Edits:
-    """The call without the argument; among others None in its place."""
+    """Edits that remove the argument; where others follow it, None takes its place."""
     call = _call(failure)
     if argument is None or call is None:
         return ()

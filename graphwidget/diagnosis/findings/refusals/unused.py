@@ -22,7 +22,7 @@ __all__ = ["explain"]
 
 
 class _Why(NamedTuple):
-    """Why no path leads to an input: a sentence, the line, and what to do."""
+    """Why no path leads to an input: a sentence, the line, and a fix."""
 
     text: str
     place: Place | None
@@ -56,7 +56,7 @@ def explain(record: Record, call: BackwardCall) -> Finding:
 
 
 def _name(call: BackwardCall, index: int) -> str | None:
-    """An input as the call writes it; of ``net.parameters()`` as its owner does."""
+    """An input as the call writes it; an element of ``net.parameters()`` by its path."""
     given, written = call.inputs or (), source.asked(call.place.source, "inputs")
     if not 0 <= index < len(given):
         return None
@@ -65,7 +65,7 @@ def _name(call: BackwardCall, index: int) -> str | None:
 
 
 def _reached_instead(record: Record, call: BackwardCall, root: str) -> str:
-    """Which leaves the graph does lead to, as a sentence."""
+    """A sentence about the leaves that the graph does lead to."""
     graph = call.graph
     leaves = [graph.leaves[index] for index in sorted(_below(graph, call)) if index in graph.leaves] if graph else []
     named = sorted({lasting_name(record, leaf.paths) for leaf in leaves if leaf.paths})
@@ -82,7 +82,7 @@ def _below(graph: Snapshot, call: BackwardCall) -> set[int]:
     return seen
 
 
-# ------------------------------------------------------------------ why
+# ------------------------------------------------------------------ the reason
 
 
 def _leaf_root(record: Record, start: TensorRef | None, root: str, shown: str, name: str | None) -> _Why | None:
@@ -103,7 +103,7 @@ def _made(record: Record, name: str | None) -> Place | None:
 
 
 def _stepped(record: Record, call: BackwardCall, asked: TensorRef | None, root: str, shown: str) -> _Why | None:
-    """A step, or another write, stands between: the root is computed from values that were written into leaves.
+    """A step or another write lies between: the root was computed from values that were written into leaves.
 
     That is so where an earlier call led from the input's graph to the leaves, and a later write has modified them.
     """
@@ -164,7 +164,7 @@ def _write_between(record: Record, earlier: BackwardCall, call: BackwardCall, pa
 
 
 def _cut(record: Record, call: BackwardCall, root: str, name: str | None, shown: str) -> _Why | None:
-    """A line on the way back from the root that cuts off what goes back to the input."""
+    """A line on the way back from the root that cuts off the input."""
     if name is None:
         return None
     runs = [run for _, run in sorted(record.runs.items()) if call.place.run is None or run.run <= call.place.run]
@@ -187,7 +187,7 @@ def _cut(record: Record, call: BackwardCall, root: str, name: str | None, shown:
 
 
 def _goes_back(origins: Origins, cut: Cut, wanted: set[str]) -> bool:
-    """Whether what a line cuts off was computed from one of some names."""
+    """Whether the value that a line cuts off was computed from one of some names."""
     at_run = next((i for i, run in enumerate(origins.values.runs) if run is cut.run), -1)
     value = source.given(cut.statement)
     parts = [value] if cut.around is not None else [one for _, inner in cuts_in(value) for one in inner]
@@ -206,7 +206,7 @@ def _goes_back(origins: Origins, cut: Cut, wanted: set[str]) -> bool:
 
 
 def _left_out(record: Record, call: BackwardCall, root: str, name: str | None, shown: str) -> _Why:
-    """Nothing is known to cut it off: it was not used."""
+    """No line is known that cuts the input off: it was not used."""
     made = line_that_made(record, name) if name and _is_in_module(name) else None
     where_made = f" It is made in {where(made)}." if made is not None else ""
     text = (
@@ -229,9 +229,9 @@ def _use(root: str, name: str | None) -> Fix:
 
 
 def _for_unused(record: Record, call: BackwardCall, root: str, name: str | None) -> tuple[Fix, ...]:
-    """`allow_unused` helps only if the call reaches another of its inputs: else it gives nothing.
+    """`allow_unused` helps only if the call reaches another of its inputs: else all gradients are None.
 
-    Where the program computes with the gradients, None would be the next error: zeros are not.
+    Where the program computes with the gradients, a None would raise the next error; `materialize_grads` gives zeros.
     """
     use = _use(root, name)
     if not _reaches_another(call):
@@ -250,7 +250,7 @@ def _for_unused(record: Record, call: BackwardCall, root: str, name: str | None)
 
 
 def _computes_with(text: str, statement: ast.stmt) -> bool:
-    """Whether the program goes on computing with what a statement gives, and never asks whether it is None."""
+    """Whether the program computes with the result of a statement without a test whether it is None."""
     inside = source.function_at(text, statement.lineno)
     tree = source.parse(text)
     body = inside[1].body if inside is not None else tree.body if tree is not None else []

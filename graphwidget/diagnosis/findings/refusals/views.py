@@ -1,4 +1,4 @@
-"""Views that may not be modified in place: what a full backward hook handed out, and views made without grad mode."""
+"""Views that may not be modified in place: views from a full backward hook, and views made without grad mode."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _REGISTERING = ("register_full_backward_hook", "register_full_backward_pre_hook"
 
 
 def of_hooked_module(failure: Failure) -> Finding:
-    """An in-place operation on what a module with a full backward hook was given, or has returned."""
+    """An in-place operation on the input or output of a module with a full backward hook."""
     scene = failure.run.scene
     writer = next((one for one in scene.running if one.inplace), None)
-    # Modules run only where one of them calls the others: the line itself may be what writes.
+    # If a module was running, its `forward` wrote; else the line itself did.
     inside = bool(scene.running)
     name = None if inside else _written(failure)
     if writer is not None:
@@ -73,7 +73,7 @@ def _of_modules(failure: Failure, name: str) -> Edits:
 
 
 def _registered(failure: Failure) -> Place | None:
-    """The one line that registers such a hook."""
+    """The only line that registers such a hook."""
     found = calls(failure.record, *_REGISTERING)
     if len(found) != 1:
         return None

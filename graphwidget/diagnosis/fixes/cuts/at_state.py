@@ -1,7 +1,7 @@
-"""Cuts where a pass comes by the state that an object carries over: at its store, or before its first use.
+"""Cuts where a pass uses the state that an object carries over: where it is stored, or before its first use.
 
-The loop may be elsewhere, in another file or in a library: the lines that made what the later call reaches, and the
-lines that called them, ran in its pass. One of them reads the state, or gives it its next value.
+The loop may be elsewhere, in another file or in a library. The lines that made what the later call reaches, and the
+lines that called them, ran in its pass: one of them reads the state, or gives it its next value.
 """
 
 from __future__ import annotations
@@ -61,29 +61,29 @@ def _uses(context: CuttingContext) -> Iterator[_Use]:
     """The statements that read the state in a pass, those nearest to the old part first, each once."""
     reuse, seen = context.reuse, set[tuple[int, int]]()
     for place in (reuse.carrier_place, *reuse.uses_by(reuse.later)):
-        for spot in _lines_inwards_out(place):
+        for spot in _lines_innermost_first(place):
             text = context.text(spot)
             found = source.statements_at(text, spot[1])[-1:]
             if not found or hasattr(found[0], "body") or (spot[0], found[0].lineno) in seen:
                 continue
             seen.add((spot[0], found[0].lineno))
             read = [path for path in _read(found[0]) if _is_state(context, path, found[0])]
-            if read and _comes_by(context, spot):
+            if read and _made_a_node(context, spot):
                 yield _Use(spot, found[0], tuple(dict.fromkeys(read)))
 
 
-def _lines_inwards_out(place: Place | None) -> list[Spot]:
+def _lines_innermost_first(place: Place | None) -> list[Spot]:
     return lines_of(place)[::-1] if place is not None else []
 
 
 def _read(statement: ast.stmt) -> list[str]:
-    """The paths that a statement reads, with the one that it adds to."""
+    """The paths that a statement reads, with the target of ``+=``."""
     added = source.targets(statement) if isinstance(statement, ast.AugAssign) else []
     return [*added, *source.paths_read(statement)]
 
 
 def _is_state(context: CuttingContext, path: str, statement: ast.stmt) -> bool:
-    """Whether a path is that of a carrier, or is given its next value here, and lasts longer than a call."""
+    """Whether a path is a carrier's, or gets its next value here, and lasts longer than a call."""
     if "." not in path:
         return False
     return path in source.targets(statement) or any(_means(path, name) for name in context.paths)
@@ -95,8 +95,8 @@ def _means(path: str, name: str) -> bool:
     return whole == path or (path.startswith("self.") and whole.endswith(path[len("self") :]))
 
 
-def _comes_by(context: CuttingContext, spot: Spot) -> bool:
-    """Whether a line, or what it called, has made a node since the earlier call."""
+def _made_a_node(context: CuttingContext, spot: Spot) -> bool:
+    """Whether a line, or a function that it called, has made a node since the earlier call."""
     return any(True for _ in _made_by(context, spot))
 
 
@@ -107,7 +107,7 @@ def _made_by(context: CuttingContext, spot: Spot) -> Iterator[int]:
 
 
 def _edges(context: CuttingContext, use: _Use) -> frozenset[int]:
-    """The edges by which a statement reads the state: by its name, or, if it has none, from what itself has made."""
+    """The edges by which a statement reads the state: by its name, or, if it has none, from the nodes that it made."""
     graph, since = context.reuse.graph, context.reuse.earlier.newest_seq
     named: dict[int, NamedEdge] = {one.edge: one for one in context.later_edges().all}
     made_here = set(use.paths) <= set(source.targets(use.statement))
@@ -157,7 +157,7 @@ def _as_written(lines: list[str], names: list[str], path: str) -> list[str]:
 
 
 def _stored_detached(context: CuttingContext, use: _Use) -> Iterator[Cut]:
-    """``self.h = h`` stores `h` detached: only if nothing reads it behind that, in the same pass."""
+    """``self.h = h`` stores `h` detached: only if nothing reads it after that in the same pass."""
     cell, text = use.spot[0], context.text(use.spot)
     function = source.function_at(text, use.statement.lineno)
     if function is None:

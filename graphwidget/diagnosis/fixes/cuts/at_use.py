@@ -64,7 +64,7 @@ def _every_use(context: CuttingContext) -> Cut | None:
 
 
 def _read_detached(context: CuttingContext, place: Place, paths: Collection[str], edges: NamedEdges) -> Cut | None:
-    """Have a line read these tensors detached."""
+    """Edits after which a line reads these tensors detached."""
     text = context.setting.text_of_cell(place.cell)
     read: dict[str, Edits] = {}
     done: set[str] = set()
@@ -84,9 +84,9 @@ def _read_detached(context: CuttingContext, place: Place, paths: Collection[str]
 
 
 def _reads(text: str, line: int | None, path: str) -> Iterator[ast.expr]:
-    """Where a line reads a path as a whole: not one of its elements, and not to call it or to assign to a part of it.
+    """Where a line reads a whole tensor by its path: not an element, not to call it or to assign to a part of it.
 
-    What is detached already is left out.
+    Reads that are detached already are left out.
     """
     tree = source.parse(text)
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)} if tree else {}
@@ -103,7 +103,7 @@ def _reads(text: str, line: int | None, path: str) -> Iterator[ast.expr]:
 
 
 def _is_in_target(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
-    """Whether a node stands left of the sign of an assignment."""
+    """Whether a node is part of the target of an assignment."""
     above = parents[node]
     while isinstance(above, ast.expr):
         node, above = above, parents[above]
@@ -111,7 +111,7 @@ def _is_in_target(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
 
 
 def _as_written(context: CuttingContext, paths: Collection[str], place: Place) -> Iterator[tuple[str, str]]:
-    """Paths as a line may write them, each with the path; in a method, `gan.fake` may be called `self.fake`."""
+    """Spellings that a line may use for some paths, each with its path: in a method `self.fake` for `gan.fake`."""
     method = source.method_at(context.setting.text_of_cell(place.cell), place.line or 0)
     for path in filter(is_code, map(local, paths)):
         yield path, path
@@ -127,7 +127,7 @@ def _where_made(context: CuttingContext) -> Iterator[Cut]:
     if not lines or made is None or spot is None or not runs_between(setting, spot, made):
         return
     if source.loop_at(context.text(spot), spot[1]) is not None:
-        return  # each pass made one, and the next began from it
+        return  # each pass made one, from which the next pass began
     sentence = f"Cut the graph where it was made: {short(lines[0])} after In[{spot[0]}], line {spot[1]}."
     gone, earlier = edges_of(context.later_edges().after(spot), paths), context.earlier_edges
     before = edges_of(earlier.after(spot), paths) if earlier is not None else frozenset[int]()
@@ -136,7 +136,7 @@ def _where_made(context: CuttingContext) -> Iterator[Cut]:
 
 
 def _assigned_at(context: CuttingContext, spot: Spot | None, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Of several paths to one tensor those that the line assigns which made it: the others got it from these."""
+    """Of several paths to one tensor those that its own line assigns: the others got it from these."""
     found = source.statements_at(context.text(spot), spot[1]) if spot is not None else []
     assigned = set(source.targets(found[-1])) if found else set[str]()
     return tuple(path for path in paths if local(path) in assigned)

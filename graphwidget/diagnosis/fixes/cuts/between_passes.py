@@ -24,13 +24,12 @@ __all__ = ["after_call", "between_passes"]
 
 def between_passes(context: CuttingContext) -> Iterator[Cut]:
     """After a call, cut what the next pass starts from: first the carriers, then all tensors that it uses."""
-    paths = context.paths
+    paths = context.setting.lasting(context.paths, None)
     place = after_call(context.setting, context.reuse.later, paths)
     place = place if place is not None and runs_between(context.setting, place) else None
-    reassigned = source.forgotten(context.text(place), place[1]) if place is not None else set[str]()
-    carried = tuple(context.later_edges(reassigned).carried())
+    carried = tuple(context.later_edges(context.setting.forgets(place)).carried())
     if place is not None:
-        paths = context.setting.lasting(paths, reassigned)
+        paths = context.setting.lasting(paths, place)
     every = dict.fromkeys((*paths, *sorted(name for one in carried for name in one.names)))
     if place is not None:
         yield from _handed_over(context, place, carried)
@@ -40,7 +39,7 @@ def between_passes(context: CuttingContext) -> Iterator[Cut]:
         lines = context.detaching.lines(some)
         if lines and place is not None:
             lines = _as_a_method_writes(context, lines, some, place)
-            lines = _in_what_was_given(context.text(place), place[1], lines)
+            lines = _in_shared_containers(context.text(place), place[1], lines)
             where_to = f"In[{place[0]}], line {place[1]}"
             edits = text_edit.insert_after(place[0], context.text(place), place[1], lines)
             sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} after {where_to}."
@@ -111,7 +110,7 @@ def _as_a_method_writes(context: CuttingContext, lines: list[str], paths: Collec
 
 
 def _tensors_there(context: CuttingContext, paths: Collection[str], place: Spot) -> bool:
-    """Whether each of the variables is a tensor when a line is reached for the first time, as far as texts tell."""
+    """Whether each of the variables is a tensor when a line is reached for the first time, as far as the texts show."""
     cells = context.cells
     names = [name for name in map(local, paths) if name.isidentifier()]
     return all(source.set_at(list(cells.values()), cells.get(place[0], ""), place[1], name) for name in names)
@@ -145,12 +144,10 @@ def _before_maker(context: CuttingContext) -> Iterator[Cut]:
     yield Cut(sentence, at(made), edits, gone)
 
 
-def _in_what_was_given(cell: str, line: int, lines: list[str]) -> list[str]:
-    """``queue[:] = …`` for ``queue = …``, of a list or dict that a function was given: its caller has it, too."""
-    found = source.function_at(cell, line)
-    known = found[1].args if found is not None else ast.arguments([], [], None, [], [], None, [])
-    given = {one.arg for one in (*known.posonlyargs, *known.args, *known.kwonlyargs)}
-    return [_in_place(text) if text.split(" = ")[0] in given else text for text in lines]
+def _in_shared_containers(cell: str, line: int, lines: list[str]) -> list[str]:
+    """``queue[:] = …`` for ``queue = …``, of a list or dict that others have, too: the caller, or an object."""
+    shared = source.shared(cell, line)
+    return [_in_place(text) if text.split(" = ")[0] in shared else text for text in lines]
 
 
 def _in_place(line: str) -> str:
@@ -162,8 +159,8 @@ def _in_place(line: str) -> str:
 def after_call(setting: Setting, call: BackwardCall, paths: tuple[str, ...]) -> Spot | None:
     """The line after which a carrier can be cut between passes.
 
-    It is the line of the call, in the function that loops, or else the line of the cell. None: the call is in another
-    function, which cannot name the carrier.
+    It is the line of the call, in the function that loops, or the line of the function that called it, or else the line
+    of the cell. None: the call is in another function, which cannot name the carrier.
     """
     frames = {path.split(":", 1)[0] for path in paths if ":" in path}
     place = call.place
@@ -173,6 +170,9 @@ def after_call(setting: Setting, call: BackwardCall, paths: tuple[str, ...]) -> 
         return outer_at(place)
     if here[1].name in frames:
         return at(place)
+    for caller in reversed(place.stack):
+        if (caller.function or "").rpartition(".")[2] in frames:
+            return at(caller)
     if not setting.loops_in_function:
         return outer_at(place)
     assigns = {name for statement in ast.walk(here[1]) if isinstance(statement, ast.Global) for name in statement.names}

@@ -1,8 +1,8 @@
-"""A cut: an edit that detaches tensors, and the edges of the graph that are not there after it."""
+"""A cut: an edit that detaches tensors, and the edges of the graph that it removes."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -38,13 +38,13 @@ class Cut:
 
 
 def edges_of(named: Iterable[NamedEdge], paths: Collection[str]) -> frozenset[int]:
-    """The edges that are gone once the tensors of these paths are detached: nothing else reaches them."""
+    """The edges that detaching the tensors of these paths removes: those whose tensors have no other name."""
     gone = set(map(local, paths))
     return frozenset(one.edge for one in named if one.names <= gone)
 
 
 class CuttingContext:
-    """What all cuts of one setting are made from: texts of cells, lines that detach, edges with names."""
+    """The parts of which all cuts of one setting are made: texts of cells, lines that detach, edges with names."""
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
@@ -56,7 +56,7 @@ class CuttingContext:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """What to cut between two passes: what builds on the old part already, or else the carriers themselves."""
+        """The paths to cut between two passes: tensors that already build on the old part, or else the carriers."""
         return self.reuse.unrun_paths or self.setting.carrier_names
 
     @cached_property
@@ -71,9 +71,9 @@ class CuttingContext:
         known = [graph for graph in (self.reuse.earlier.graph, self.reuse.graph) if graph is not None]
         return detaching.Detaching(texts, [owner for graph in known for owner in graph.owners])
 
-    def later_edges(self, reassigned: Collection[str] = ()) -> NamedEdges:
-        """The named edges to which the later call's own part leads."""
-        return NamedEdges(self.setting, self.reuse.graph, self.reuse.new, reassigned)
+    def later_edges(self, forgotten: Callable[[str], bool] = lambda _: False) -> NamedEdges:
+        """The named edges to which the later call's own part leads, without names that carry nothing over."""
+        return NamedEdges(self.setting, self.reuse.graph, self.reuse.new, forgotten)
 
     @cached_property
     def earlier_edges(self) -> NamedEdges | None:

@@ -1,8 +1,8 @@
-"""The cuts for a reuse, in the order in which to try them, and what they cost.
+"""The cuts for a reuse, in the order in which to try them, and their prices.
 
 If each pass carries tensors over to the next one, the cut is after a call, before the next pass starts from them. If
-they were made once, they are read detached where they are used, or cut where they were made. Which cut works is not
-asked here: a fix tries each on the graph.
+they were made once, they are read detached where they are used, or cut where they were made. Which cut works is
+decided elsewhere: a fix simulates each on the graph.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class Cuts:
         self._context = CuttingContext(setting)
 
     def for_later(self) -> Iterator[Cut]:
-        """Those after which the later call does not reach the old part."""
+        """Cuts after which the later call does not reach the old part."""
         return between_passes(self._context) if self._carried else at_use(self._context)
 
     def for_earlier(self) -> Cut | None:
-        """The one after which the earlier call does not reach what both share."""
+        """The cut after which the earlier call does not reach the shared part."""
         return first_use(self._context, self.reuse.earlier) if self._context.earlier_edges is not None else None
 
     def price(self, made: Cut) -> str:
-        """What leaves lose by a cut after which the later call does not reach the old part."""
+        """The gradients that leaves lose by a cut after which the later call does not reach the old part."""
         setting, reuse, before = self.setting, self.reuse, self.reuse.earlier.graph
         if not reuse.exclusive_leaves:
             return self._lost_through(made)
@@ -50,7 +50,7 @@ class Cuts:
         return "Then " + " ".join(no_gradient(setting.leaf_names(some), why) for some, why in lost if some)
 
     def _lost_through(self, made: Cut) -> str:
-        """What those leaves lose that the later call reaches in another way, too."""
+        """The gradients lost by leaves that the later call still reaches on another path."""
         setting, graph, paths = self.setting, self.reuse.graph, self._context.paths
         below = reachable(graph, {graph.edge_to[edge] for edge in made.edges} or self.reuse.boundary)
         leaves = setting.leaf_names(self.reuse.reached & below & set(graph.leaves))

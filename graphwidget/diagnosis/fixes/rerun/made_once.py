@@ -1,4 +1,4 @@
-"""What running statements again would do besides building a graph: new parameters, a state that starts over.
+"""Side effects of running statements again: new parameters, a state that starts over.
 
 Read from the text alone: in doubt a statement is not run again.
 """
@@ -59,9 +59,9 @@ class MadeOnce:
 
 
 def starts_over(made: Collection[ast.stmt], loop: ast.For | ast.While) -> bool:
-    """Whether a loop carries something on that these statements would reset in each of its passes.
+    """Whether a loop carries a state over that these statements would reset in each pass.
 
-    A state that each pass updates, a list that grows, a queue from which each pass takes.
+    This is a state that each pass updates, a list that grows, a queue from which each pass takes.
     """
     changed = {name for statement in made for name in source.changed(statement)}
     kept = source.carried(loop)
@@ -69,7 +69,7 @@ def starts_over(made: Collection[ast.stmt], loop: ast.For | ast.While) -> bool:
 
 
 def taken_from(loop: ast.For | ast.While) -> set[str]:
-    """Names of containers that a loop takes something out of."""
+    """Names of containers from which a loop removes elements."""
     calls = (n.func for n in ast.walk(loop) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
     holders = [func.value for func in calls if func.attr in _TAKING]
     holders += [n.value for n in ast.walk(loop) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Del)]

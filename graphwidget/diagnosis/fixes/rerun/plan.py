@@ -19,7 +19,7 @@ __all__ = ["Rerun", "rerun"]
 
 
 def rerun(setting: Setting, everything: bool = False) -> Rerun | None:
-    """How to build the old part again. None: each pass builds it already, or nobody knows where to.
+    """How to build the old part again. None: each pass builds it already, or the place is unknown.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def rerun(setting: Setting, everything: bool = False) -> Rerun | None:
 
 
 def _plan(setting: Setting, everything: bool) -> Rerun | None:
-    """A plan in one of the special places, or of lines of the cell that ran, not of the functions that it called."""
+    """A plan in one of the special places, or for lines of the cell that ran, not of functions that it called."""
     special = in_special_place(setting)
     if special is not None:
         return special
@@ -59,7 +59,7 @@ def _plan(setting: Setting, everything: bool) -> Rerun | None:
 def _makes_both_calls(setting: Setting, target: Target) -> bool:
     """Whether one run of a statement makes both calls: ``[l.backward() for l in losses]``, an optimizer's closure.
 
-    What runs before that statement, or at the start of the pass that it belongs to, does not run between the calls.
+    A line before that statement, or at the start of its pass, does not run between the calls.
     """
     a, b = setting.reuse.earlier.place, setting.reuse.later.place
     if target.function or (a.run, a.outer_line) != (b.run, b.outer_line):
@@ -68,10 +68,10 @@ def _makes_both_calls(setting: Setting, target: Target) -> bool:
 
 
 def _keeper_inside_loop(setting: Setting, target: Target) -> Rerun | None:
-    """The `with` around a loop goes into it: it keeps what was computed once.
+    """Move the `with` around a loop into the loop: it switches a cache on.
 
-    For a line of the loop that uses what it made in an earlier pass, although no variable keeps that: something that
-    it calls does. Such a cache is switched on for a stretch of code, by a `with`.
+    This is for a line of the loop that uses what it made in an earlier pass although no variable keeps that: a function
+    that it calls does. A `with` switches such a cache on for a block of code.
     """
     reuse, made = setting.reuse, setting.reuse.carrier_place
     if target.loop is None or made is None or reuse.carrier_paths or reuse.carrier_is_assigned:
@@ -89,7 +89,7 @@ def _keeper_inside_loop(setting: Setting, target: Target) -> Rerun | None:
 
 
 def _swapped(target: Target, around: ast.With | ast.AsyncWith, loop: ast.stmt) -> Edits:
-    """The headers of a `with` and of the loop that is all it holds, in the other order."""
+    """The headers of a `with` and of the loop that is its whole body, in the other order."""
     outer, inner = (source.line_text(target.text, one.lineno) for one in (around, loop))
     if around.body != [loop] or not (outer.endswith(":") and inner.endswith(":")):
         return ()

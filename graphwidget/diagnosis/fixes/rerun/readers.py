@@ -1,4 +1,4 @@
-"""Whether statements that run again change anything: what they assign has to be read by the code behind them."""
+"""Whether statements that run again change anything: code after them has to read what they assign."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ __all__ = ["is_used"]
 
 
 def is_used(setting: Setting, again: list[Statement], cell: str, line: int, loop: ast.For | ast.While | None) -> bool:
-    """Whether what statements assign is read: by the next of them, by the code behind them, or by a function.
+    """Whether what statements assign is read: by the next of them, by code after them, or by a function.
 
-    It has to be read by the names that they assign. A tensor that was put into a container before, or that has got
-    another name, stays as it was, however often its name is assigned.
+    It has to be read by the names that they assign. A tensor in a container, or with a second name, stays the same
+    however often its first name is assigned.
 
     Parameters
     ----------
     cell, line, loop
-        The text and the line in front of which they are put; the loop, if that line is its first.
+        The text and the line before which they are inserted; the loop, if that line is its first.
     """
     behind = [loop] if loop is not None else list(_behind(cell, line))
     functions = [_taken(node) for run in setting.reuse.record.runs.values() for node in _functions(run.source)]
@@ -33,10 +33,10 @@ def is_used(setting: Setting, again: list[Statement], cell: str, line: int, loop
         readers = [_loaded(reader) for reader in (*nodes[position + 1 :], *behind)] + functions
         if new and not any(new & loaded for loaded in readers):
             return False
-    return not _kept_by_another_name(setting, again)
+    return not _read_by_another_name(setting, again)
 
 
-def _kept_by_another_name(setting: Setting, again: list[Statement]) -> bool:
+def _read_by_another_name(setting: Setting, again: list[Statement]) -> bool:
     """Whether a line reads what these make by a name that they do not assign."""
     assigned = {name for one in again for name in _stored(one.node)}
     lines = {(one.run.run, line) for one in again for line in _lines(one.node)}
@@ -82,7 +82,7 @@ def _functions(cell: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | a
 
 
 def _taken(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
-    """What a function reads of what is around it when it is called: not its arguments, nor their defaults."""
+    """Names from outside that a function reads when it is called: not its arguments, nor their defaults."""
     body = function.body if isinstance(function.body, list) else [function.body]
     given = function.args
     every = (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg)

@@ -1,4 +1,4 @@
-"""A rerun: an edit that has the program build a part of its graph again."""
+"""A rerun: an edit after which the program builds a part of its graph again."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Statement:
 
     @property
     def lines(self) -> list[str]:
-        """Its lines; where others stand on its line, the statement alone."""
+        """Its lines; if it shares its line, the statement alone."""
         around = [s for s in syntax.beginning_at(self.run.source, self.node.lineno) if s.lineno == self.node.lineno]
         if len(around) > 1 and self.node in around:
             return ast.unparse(self.node).splitlines()
@@ -64,5 +64,5 @@ def first_step(function: ast.FunctionDef) -> ast.stmt:
 
 
 def begins_on_head_line(block: ast.FunctionDef | ast.For | ast.While) -> bool:
-    """Whether a body stands on the line of its head: no line can be put in front of it."""
+    """Whether a body begins on the line of its head: no line can be inserted before it."""
     return block.body[0].lineno == block.lineno

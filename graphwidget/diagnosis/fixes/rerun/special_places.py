@@ -1,4 +1,4 @@
-"""Places in which a program computes something only once: there it is to be computed each time.
+"""Places where a program computes something only once, and should compute it each time.
 
 The `__init__` of a class, the function around a closure, a generator before its loop, the body of a test such as
 ``if key not in cache:``, and a function with a decorator such as ``@lru_cache``.
@@ -33,7 +33,7 @@ Maker = tuple[Place, str, list[ast.stmt]]  # a line, the text of its cell, the s
 
 
 def in_special_place(setting: Setting) -> Rerun | None:
-    """The rerun in one of these places, if the carrier was made in one."""
+    """The rerun for a carrier that was made in one of these places."""
     for maker in _makers(setting):
         for special in (_in_init, _in_closure, _in_generator, _under_a_test, _under_a_decorator):
             plan = special(setting, maker)
@@ -43,7 +43,7 @@ def in_special_place(setting: Setting) -> Rerun | None:
 
 
 def _in_init(setting: Setting, maker: Maker) -> Rerun | None:
-    """`self.table = ...` in `__init__`: compute it in `forward`, or just before the method that uses it does."""
+    """`self.table = ...` in `__init__`: compute it in `forward`, or just before the method that uses it."""
     made, text, _ = maker
     function = source.function_at(text, made.line or 0)
     if function is None or function[0] is None or function[1].name != "__init__":
@@ -63,7 +63,7 @@ def _in_init(setting: Setting, maker: Maker) -> Rerun | None:
 def _before_its_use(
     setting: Setting, cell: int, text: str, init: ast.FunctionDef, body: list[ast.stmt]
 ) -> Rerun | None:
-    """What `__init__` makes is made just before a method reads it: its arguments by the attributes that hold them."""
+    """Compute just before a method reads it what `__init__` made; arguments of `__init__` become attributes."""
     owner = (source.function_at(text, body[0].lineno) or (None,))[0]
     spots = (spot for place in setting.reuse.uses_by(setting.reuse.later) for spot in reversed(lines_of(place)))
     used = next(
@@ -88,7 +88,7 @@ def _before_its_use(
 
 
 def _outside_init(statement: ast.stmt, init: ast.FunctionDef) -> str | None:
-    """The text of a statement of `__init__` for another method; None where it reads what only `__init__` knows."""
+    """The text of a statement of `__init__` for another method; None if it reads a local variable of `__init__`."""
     held = {
         ast.unparse(s.value): ast.unparse(s.targets[0])
         for s in init.body
@@ -105,7 +105,7 @@ def _outside_init(statement: ast.stmt, init: ast.FunctionDef) -> str | None:
 
 
 def _in_closure(setting: Setting, maker: Maker) -> Rerun | None:
-    """A function closes over what the function around it has made: compute it in the inner one."""
+    """A function reads a variable that the function around it made: compute it in the inner one."""
     used = next(iter(setting.reuse.uses_by(setting.reuse.later)), None)
     if used is None or used.line is None or used.cell != maker[0].cell or used.cell is None:
         return None
@@ -119,7 +119,7 @@ def _in_closure(setting: Setting, maker: Maker) -> Rerun | None:
 
 
 def _in_generator(setting: Setting, maker: Maker) -> Rerun | None:
-    """A generator makes once what all its items use: make it in its loop."""
+    """A generator computes once what all its items use: compute it in its loop."""
     function = source.function_at(maker[1], maker[0].line or 0)
     if function is None or maker[0].cell is None:
         return None
@@ -165,7 +165,7 @@ def _under_a_decorator(_: Setting, maker: Maker) -> Rerun | None:
 
 
 def _makers(setting: Setting) -> Iterator[Maker]:
-    """Where the carrier was made, and the lines that called that, innermost first, up to code that also runs backward.
+    """Where the carrier was made, and the calling lines, innermost first, up to code that also runs backward.
 
     Each with the text of its cell, and the statements around it.
     """
@@ -195,7 +195,7 @@ def _made_in(setting: Setting, function: ast.FunctionDef, cell: int | None) -> l
 
 
 def _put_before(cell: int, text: str, body: list[ast.stmt], first: ast.stmt, sentence: str, function: str) -> Rerun:
-    """The statements are written again in front of another one of their cell."""
+    """Write statements again before another statement of their cell."""
     new = [line for statement in body for line in text_edit.statement_lines(text, statement)]
     what = quoted([Statement(CellRun(0, cell, text), statement) for statement in body])
     return Rerun(

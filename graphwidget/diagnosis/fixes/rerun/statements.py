@@ -1,4 +1,4 @@
-"""Which statements have to run again, so that what has to be fresh is fresh."""
+"""The statements that have to run again so that a call finds a fresh graph."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Key = tuple[int, int, int]  # of a statement: run, line, column
 
 @dataclass(frozen=True)
 class Target:
-    """The line in front of which statements are put: its cell, the text of the cell, and the block around the line.
+    """The line before which statements are inserted: its cell, the text of the cell, and the block around the line.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Target:
 
 
 def statements_to_rerun(setting: Setting, target: Target, everything: bool) -> list[Statement]:
-    """The statements that make what has to be fresh, in order; none where running them again does not help, or harms.
+    """The statements that make what has to be fresh, in order; none if running them again does not help or harms.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ def statements_to_rerun(setting: Setting, target: Target, everything: bool) -> l
         return []
     if target.loop is None and found:
         used = {name for one in found.values() for name in source.names_read(one.node)}
-        _add_what_builds_on_them(setting, used, target.line, found)
+        _add_dependents(setting, used, target.line, found)
     if target.loop is not None and target.in_cell_that_ran:
-        _add_what_builds_on_them(setting, source.names_in(target.loop), target.loop.lineno, found)
+        _add_dependents(setting, source.names_in(target.loop), target.loop.lineno, found)
         if _only_iterated(target.loop, [one.node for one in found.values()]):
             return []
     if not _add_beginnings(setting, found):
@@ -143,7 +143,7 @@ def _fresh_names(setting: Setting) -> set[str]:
 def _must_not_run_again(setting: Setting, statement: Statement) -> bool:
     """Whether a statement made the earlier call, which would free again.
 
-    Or one that builds a graph of a `.grad`: it would add to the `.grad` that is there, with its old graph.
+    Also a statement that builds the graph of a `.grad`: it would add to the present `.grad`, with its old graph.
     """
     reuse = setting.reuse
     adding = [call for call in reuse.record.calls if call.api == "backward" and call.create_graph]
@@ -152,8 +152,8 @@ def _must_not_run_again(setting: Setting, statement: Statement) -> bool:
     return any(statement.run.run == place.run and first <= (place.outer_line or 0) <= last for place in places)
 
 
-def _add_what_builds_on_them(setting: Setting, used: set[str], before: int, found: dict[_Key, Statement]) -> None:
-    """Assignments before a line that give names, which are used, to what was made: ``stream = cycle(encoded)``."""
+def _add_dependents(setting: Setting, used: set[str], before: int, found: dict[_Key, Statement]) -> None:
+    """Add assignments before a line whose used names depend on what is made again: ``stream = cycle(encoded)``."""
     later = setting.reuse.later.place.run
     made = {name for one in found.values() for name in source.targets(one.node)}
     for run in _in_order_of_running(setting):
@@ -171,7 +171,7 @@ def _add_what_builds_on_them(setting: Setting, used: set[str], before: int, foun
 
 
 def _add_beginnings(setting: Setting, found: dict[_Key, Statement]) -> bool:
-    """Before each statement that updates a name (``h = f(h)``), the one that began it. False: one is missing."""
+    """Add the initial assignment of each name that a statement updates (``h = f(h)``). False: one is missing."""
     fresh: set[str] = set()
     for key in sorted(found):
         node = found[key].node
@@ -220,9 +220,10 @@ def _leading_to(run: CellRun, key: _Key) -> Iterator[Statement]:
 
 
 def _only_iterated(loop: ast.For | ast.While, again: list[ast.stmt]) -> bool:
-    """Whether a `for` runs over what these make, and its body names nothing of it: inside they would change nothing.
+    """Whether a `for` iterates over what these statements make, and its body does not name it.
 
-    Or they put more into what it runs over; or a `while` tests what they make, and would never end.
+    Inside the loop they would change nothing. The same holds where they extend what it iterates over, and where a
+    `while` tests what they make: it would never end.
     """
     over = source.names_in(loop.iter if isinstance(loop, ast.For) else loop.test)
     changed = {name for one in again for name in source.changed(one)}

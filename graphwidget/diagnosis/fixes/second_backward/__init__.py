@@ -1,1 +1,1 @@
-"""Fixes for a call that reached what an earlier call had freed: one file a fix, each with a function `propose`."""
+"""Fixes for a call that reached what an earlier call had freed: one file for each fix, with a function `propose`."""

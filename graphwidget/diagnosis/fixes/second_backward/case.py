@@ -21,7 +21,7 @@ __all__ = ["Case", "kept_bytes", "simulate"]
 
 
 def simulate(graph: Snapshot, call: BackwardCall) -> Forecast:
-    """What `call` would do on `graph`."""
+    """The forecast of `call` on `graph`."""
     return engine.forecast(
         graph,
         call.roots,
@@ -45,7 +45,7 @@ def kept_bytes(reuse: Reuse) -> int:
 
 
 class Case:
-    """What the proposals for a second backward read.
+    """The facts that proposals for a second backward read.
 
     Attributes
     ----------
@@ -62,23 +62,23 @@ class Case:
         """Whether a step between the calls changed leaves: what the old part has saved is out of date."""
         return bool(self.reuse.steps_between)
 
-    # would the later call succeed?
+    # whether the later call would succeed
 
     @cached_property
     def works_if_retained(self) -> bool:
-        """If the earlier call had retained its graph."""
+        """Whether it would if the earlier call had retained its graph."""
         return not self._retained_is_stale and self._works_if_held
 
     @cached_property
     def works_if_fresh(self) -> bool:
-        """If the old part had been built again."""
+        """Whether it would if the old part had been built again."""
         if not anything_stale(self.reuse.graph):
             return self._works_if_held
         graph = with_nothing_stale(with_nodes_held(self.reuse.graph, self.reuse.old))
         return simulate(graph, self.reuse.later).ok is True
 
     def works_if_cut(self, made: Cut) -> bool:
-        """If the edges of a cut were not there, and with a gradient still reaching what is asked for."""
+        """Whether it would without the edges of a cut, and a gradient would still reach all `inputs`."""
         graph = cut(self.reuse.graph, made.edges)
         if not made.sure or simulate(graph, self.reuse.later).ok is not True or not self._inputs_stay(graph):
             return False
@@ -87,7 +87,7 @@ class Case:
         return bool(left & wanted)
 
     def works_if_cut_earlier(self, made: Cut) -> bool:
-        """If the earlier call had freed only what it would still have reached."""
+        """Whether it would if the earlier call had freed only what it reaches after a cut."""
         graph, before = self.reuse.graph, self.reuse.earlier.graph
         if before is None:
             return False
@@ -126,11 +126,11 @@ class Case:
                     return False
         return True
 
-    # what a simulation of one call does not tell
+    # what a simulation of one call cannot show
 
     @cached_property
     def next_pass_needs_it(self) -> bool:
-        """Whether two calls of one loop use what no pass makes again: what the later one frees, the next pass needs."""
+        """Whether two calls of one loop use what no pass builds again: the next pass needs what the later frees."""
         setting, reuse = self.setting, self.reuse
         a, b, run = reuse.earlier.place, reuse.later.place, setting.run_of(reuse.later.place)
         if run is None or a.run != b.run or b.outer_line is None or a.outer_line in (None, b.outer_line):
@@ -147,7 +147,7 @@ class Case:
 
     @cached_property
     def loop_never_ends(self) -> bool:
-        """Whether a `while` around both calls tests what no pass changes: without the error it would go on for ever."""
+        """Whether a `while` around both calls tests what no pass changes: without the error it would never end."""
         setting, place = self.setting, self.reuse.later.place
         loop = syntax.loop_at(setting.text_of_cell(place.outer_cell), place.outer_line or 0)
         if not setting.in_loop or not isinstance(loop, ast.While):
@@ -159,5 +159,5 @@ class Case:
 
     @cached_property
     def rerun(self) -> Rerun | None:
-        """How to build the old part again; None: nobody knows where."""
+        """How to build the old part again; None: unknown."""
         return rerun(self.setting)

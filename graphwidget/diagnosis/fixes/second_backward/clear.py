@@ -1,8 +1,8 @@
 """Empty the container that keeps the old part, once its elements have been used.
 
-A simulation on the graph does not tell whether that helps: a loop over an emptied list ends early, without an error.
-So a container is emptied only if the program surely fills it again before it reads it. That is read from the text; in
-doubt the answer is no.
+A simulation on the graph cannot show whether that helps: a loop over an emptied list ends early, without an error. So a
+container is emptied only if the program surely fills it again before it reads it. This is read from the text; in doubt
+there is no such fix.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from graphwidget.model import Fix
 
 _EMPTY = ("[]", "list()", "{}", "dict()")
 _FILLING = ("append", "appendleft", "extend", "insert")
-_DEPTH = 4  # functions that call functions
+_DEPTH = 4  # nested function calls that are followed
 
 
 def makes_sense(case: Case) -> bool:
@@ -37,7 +37,7 @@ def makes_sense(case: Case) -> bool:
 
 
 def propose(case: Case) -> Fix:
-    """``memory.clear()`` behind the earlier call; or before the lines that fill it, which run again."""
+    """``memory.clear()`` after the earlier call; or before the lines that fill it, if these run again."""
     container, setting = local(case.reuse.container or Carrier(case.setting).name), case.setting
     clear, plan = f"{container}.clear()", _filling_again(case)
     edits: Edits = ()
@@ -121,7 +121,7 @@ class _Uses:
         return any(self.name in (getattr(n, "id", None), getattr(n, "attr", None)) for n in ast.walk(node))
 
     def first(self, body: Collection[ast.stmt]) -> str | None:
-        """What comes first: ``fill`` or ``read``; None where there is neither."""
+        """What comes first in some statements, ``fill`` or ``read``; None: neither."""
         return next(self._in_order(body), None)
 
     def _in_order(self, body: Collection[ast.stmt], depth: int = 0) -> Iterator[str]:

@@ -39,7 +39,7 @@ def propose(case: Case) -> Fix | None:
 
 
 def in_earlier_call(case: Case) -> Fix | None:
-    """Cut so that the earlier call does not reach what both share."""
+    """Cut so that the earlier call does not reach the shared part."""
     made = Cuts(case.setting).for_earlier()
     if made is None:
         return None
@@ -55,7 +55,7 @@ def in_earlier_call(case: Case) -> Fix | None:
 
 
 def in_words(case: Case) -> Fix | None:
-    """The same as advice: no line is known that runs between the two calls and can name the carrier."""
+    """The same as advice, if no line is known that runs between the two calls and can name the carrier."""
     reuse = case.reuse
     if not reuse.brings_leaves:
         return None

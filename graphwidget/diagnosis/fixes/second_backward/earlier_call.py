@@ -1,4 +1,4 @@
-"""How fixes name a call, and give the earlier one another keyword."""
+"""How fixes name a call, and the earlier call with another keyword."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from graphwidget.model import BackwardCall
 
 
 def named(call: BackwardCall) -> str:
-    """``In[2], line 4``; for a button's call, which has no line, what it ran."""
+    """``In[2], line 4``; for a button's call, which has no line, its expression."""
     return where(call.place) or (f"`{root_name(call)}.backward()`" if call.place.button else f"call {call.n + 1}")
 
 

@@ -1,4 +1,4 @@
-"""A ladder of questions: the first that is answered with yes says which fixes to propose, and in which order.
+"""A ladder of questions: the first whose answer is yes decides which fixes are proposed, and in which order.
 
 The ladders themselves are data, in `graphwidget.diagnosis.fixes`.
 """
@@ -26,9 +26,9 @@ class Rung:
     asks
         The question.
     proposals
-        If yes: the fixes, in the order in which a person should try them.
+        The fixes to propose if the answer is yes, in the order in which a person should try them.
     reason
-        Why these, and why in this order.
+        Why these fixes, and why in this order.
     """
 
     asks: Callable[[Case], bool]
@@ -49,14 +49,14 @@ def _both(first: Callable[[Case], bool], second: Callable[[Case], bool]) -> Call
 
 
 def climb(ladder: Ladder, case: Case) -> tuple[Propose, ...]:
-    """The proposals of the first rung whose question is answered with yes."""
+    """The proposals of the first rung whose answer is yes."""
     return next((rung.proposals for rung in ladder if rung.asks(case)), ())
 
 
 def fixes_of(ladder: Ladder, case: Case) -> tuple[Fix, ...]:
     """The fixes for a second backward, in order; those that take a gradient from a trained leaf stand last.
 
-    If none of them works there is more: keeping the graph in spite of a step, and advice in words.
+    If none of them works, the graph is kept in spite of a step, or advice is given in words.
     """
     fixes = [fix for propose in climb(ladder, case) if (fix := propose(case)) is not None]
     setting = case.setting

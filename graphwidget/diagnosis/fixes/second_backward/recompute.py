@@ -26,7 +26,7 @@ def propose(case: Case) -> Fix | None:
 
 
 def in_words(case: Case) -> Fix:
-    """The same as advice: where that can be done is not known."""
+    """The same as advice, where the place for an edit is unknown."""
     setting = case.setting
     carrier = setting.root_name if case.reuse.same_root else Carrier(setting).name
     text = f"Compute `{carrier}` in each pass, so that each has a graph of its own."

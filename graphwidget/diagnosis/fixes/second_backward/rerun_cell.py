@@ -11,7 +11,7 @@ from graphwidget.model import Fix
 
 
 def propose(case: Case) -> Fix | None:
-    """For a cell with a backward that was run twice; None where nobody can say what it computes."""
+    """For a cell with a backward that was run twice; None where it is unknown what the cell computes."""
     reuse, setting = case.reuse, case.setting
     if reuse.same_root:
         made = reuse.graph.place_of(reuse.root_indices[0]) if reuse.root_indices else None
@@ -24,7 +24,7 @@ def propose(case: Case) -> Fix | None:
     itself = made is not None and made.cell_id is not None and made.cell_id == reuse.later.place.cell_id
     return Fix(
         id="rerun_forward_cell",
-        text=f"Run {cell} again before this one: it computes `{what}` anew.",
+        text=f"Run {cell} again before this one: it computes `{what}` again.",
         verified=case.works_if_fresh and not itself and (reuse.same_root or setting.one_cell_builds_the_rest),
         at=outer_at(made),
         price="One more forward pass.",

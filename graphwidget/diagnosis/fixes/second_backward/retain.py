@@ -29,6 +29,6 @@ def propose(case: Case) -> Fix:
 
 
 def in_spite_of_steps(case: Case) -> Fix | None:
-    """The same where the optimizers have modified nothing that the later call needs: each steps a head of its own."""
+    """The same where the optimizers have modified nothing that the later call needs: each steps its own head."""
     fix = propose(case) if case.reuse.steps_between else None
     return fix if fix is not None and fix.verified else None

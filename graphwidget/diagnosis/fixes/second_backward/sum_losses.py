@@ -35,7 +35,7 @@ def propose(case: Case) -> Fix | None:
 
 
 def in_loop(case: Case) -> Fix | None:
-    """The same for a loop that, as its text shows, only runs backward on what was made before it."""
+    """The same for a loop that only runs backward on losses made before it, as its text shows."""
     fix = propose(case) if case.setting.in_loop else None
     return fix if fix is not None and fix.edits else None
 

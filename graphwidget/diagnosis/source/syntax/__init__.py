@@ -23,6 +23,7 @@ from graphwidget.diagnosis.source.syntax.definitions import (
 )
 from graphwidget.diagnosis.source.syntax.loops import (
     LOOPS,
+    ended,
     forgotten,
     hand_overs,
     head,
@@ -30,6 +31,7 @@ from graphwidget.diagnosis.source.syntax.loops import (
     loop_at,
     loop_names,
     loops_around,
+    shared,
 )
 from graphwidget.diagnosis.source.syntax.names import (
     GROWING,
@@ -81,6 +83,7 @@ __all__ = [
     "calls_in",
     "carried",
     "changed",
+    "ended",
     "expression_of",
     "fixed_fields",
     "forgotten",
@@ -110,6 +113,7 @@ __all__ = [
     "paths_read",
     "receivers",
     "set_at",
+    "shared",
     "statement_of",
     "statements_at",
     "steps_of",

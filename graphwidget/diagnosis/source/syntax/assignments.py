@@ -55,7 +55,7 @@ def _sets(statement: ast.stmt, name: str) -> bool:
 def set_at(cells: list[str], cell: str, line: int, name: str) -> bool:
     """Whether a variable surely has a value other than None when a line of a cell is reached for the first time.
 
-    It is assigned in each pass before the line, or before the loop; whatever the cells assign, None is not among it.
+    It is assigned in each pass before the line, or before the loop, and no cell assigns None to it.
     """
     loop, function = loop_at(cell, line), function_at(cell, line)
     tree = parse(cell)

@@ -1,4 +1,4 @@
-"""Calls of `backward` and `autograd.grad` in program text: what they start from, and what they ask for."""
+"""Calls of `backward` and `autograd.grad` in program text: their roots and their inputs."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def receivers(line: str) -> list[str]:
 
 
 def asked(line: str, what: Literal["outputs", "inputs"]) -> list[str]:
-    """The expressions that a line gives as one of these: of ``torch.autograd.grad(y, [x, w])`` `y`, or `x` and `w`.
+    """Expressions that a line passes as roots or inputs: `y`, or `x` and `w`, in ``torch.autograd.grad(y, [x, w])``.
 
-    Of the first call of `grad`, or of `backward`, which has `inputs` only.
+    Only the first call of `grad` counts, or of `backward`, which can only have `inputs`.
     """
     tree = parse(line)
     for call in ast.walk(tree) if tree else ():
@@ -65,7 +65,7 @@ def asked(line: str, what: Literal["outputs", "inputs"]) -> list[str]:
 
 
 def summed(loop: ast.For, line: int) -> tuple[str, list[str]] | None:
-    """A loop that runs backward on what it goes over as one sum, and the statements that then replace the loop.
+    """The sum over a loop that runs backward on each element, and the statements that then replace the loop.
 
     None where its passes differ in more than that: ``for l in losses: l.backward(); seen.append(l)``.
     """

@@ -1,4 +1,4 @@
-"""Loops in program text: around a line, what they are called, what they hand on to their next pass."""
+"""Passes in program text: the loops around a line, and what they and functions hand on to their next pass."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
-from graphwidget.diagnosis.source.syntax.names import carried, changed, names_in, names_read
+from graphwidget.diagnosis.source.syntax.definitions import function_at
+from graphwidget.diagnosis.source.syntax.names import bound, carried, changed, names_in, names_read
 from graphwidget.diagnosis.source.syntax.statements import parse, statements_at, steps_of
 
 LOOPS = (ast.For, ast.While)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)  # each makes a new container
 
 
 def loop_at(source: str, line: int) -> ast.For | ast.While | None:
@@ -23,7 +26,7 @@ def loops_around(source: str, line: int) -> list[ast.For | ast.While]:
 
 
 def head(loop: ast.For | ast.While) -> str:
-    """What to call a loop: ``for t``, ``while h.norm() > 1``."""
+    """The head of a loop: ``for t``, ``while h.norm() > 1``."""
     if isinstance(loop, ast.While):
         return f"while {ast.unparse(loop.test)}"
     parts = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
@@ -53,6 +56,39 @@ def forgotten(source: str, line: int) -> set[str]:
         return set()
     later = {name for step in steps_of(loop) if step.lineno > line for name in names_read(step)}
     return changed(loop) - carried(loop) - later
+
+
+def ended(source: str, line: int) -> set[str]:
+    """Variables that end with the function around a line when it returns: its next call has new ones.
+
+    What `global` or `nonlocal` names, and what a function inside reads, lasts longer. In a loop of the function, and in
+    a generator, variables last, too. What a variable stands for may last (`shared`).
+    """
+    around = statements_at(source, line)
+    first = next((at for at in reversed(range(len(around))) if isinstance(around[at], _FUNCTIONS)), None)
+    if first is None or any(isinstance(statement, LOOPS) for statement in around[first + 1 :]):
+        return set()
+    function, nodes = around[first], [node for one in ast.iter_child_nodes(around[first]) for node in ast.walk(one)]
+    if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes):
+        return set()
+    declared = {name for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
+    read_inside = {name for node in nodes if isinstance(node, (*_FUNCTIONS, ast.Lambda)) for name in names_in(node)}
+    return (bound(function) | _parameters(nodes)) - declared - read_inside
+
+
+def shared(source: str, line: int) -> set[str]:
+    """Variables of the function around a line whose objects others may have, too.
+
+    A parameter stands for what a caller or a default value has; ``memory = self.memory`` is another name of an object.
+    """
+    found = function_at(source, line)
+    nodes = list(ast.walk(found[1])) if found is not None else []
+    assigned = (n for n in nodes if isinstance(n, ast.Assign) and not isinstance(n.value, _DISPLAYS))
+    return _parameters(nodes).union(*(names_in(target) for one in assigned for target in one.targets))
+
+
+def _parameters(nodes: list[ast.AST]) -> set[str]:
+    return {node.arg for node in nodes if isinstance(node, ast.arg)}
 
 
 def hand_overs(loop: ast.For | ast.While, line: int) -> Iterator[tuple[ast.stmt, str, str]]:

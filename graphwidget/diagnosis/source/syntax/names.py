@@ -42,11 +42,16 @@ def grown(node: ast.AST) -> set[str]:
     return {holder.id for holder in holders if isinstance(holder, ast.Name)}
 
 
-def changed(node: ast.AST) -> set[str]:
-    """Names that a node assigns, or puts something into; the variable of a comprehension is its own."""
+def bound(node: ast.AST) -> set[str]:
+    """Names that a node assigns; the variable of a comprehension is its own."""
     own = {id(n) for c in ast.walk(node) if isinstance(c, ast.comprehension) for n in ast.walk(c.target)}
     stored = (n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-    return {n.id for n in stored if id(n) not in own} | grown(node)
+    return {n.id for n in stored if id(n) not in own}
+
+
+def changed(node: ast.AST) -> set[str]:
+    """Names that a node assigns, or puts something into."""
+    return bound(node) | grown(node)
 
 
 def carried(statement: ast.stmt) -> set[str]:

@@ -80,7 +80,7 @@ export function* foldSlices(graph: Graph, state: FoldState = {}): Slices<Folded>
     boxes.push(box);
   });
   const hulls: OpenGroup[] = [];
-  yield* eachGroup(open, (group) => hulls.push(openGroup(line, group, root, state)));
+  yield* eachGroup(open, (group) => hulls.push(openGroup(line, group, root)));
   return { boxes, edges: yield* boxEdges(graph, boxes, boxOf), boxOf, open: hulls, standing, present };
 }
 
@@ -144,10 +144,9 @@ function makeBox(line: Line, counter: Counter, group: Group, root: Group): Box {
   };
 }
 
-function openGroup(line: Line, group: Group, root: Group, state: FoldState): OpenGroup {
+function openGroup(line: Line, group: Group, root: Group): OpenGroup {
   const { title } = nameGroup(line, group, group.parent, group.b - group.a);
-  const byHand = !state.expandAll && state.opened?.has(group.key) === true;
-  return { key: group.key, title, parent: parentKey(group, root), byHand };
+  return { key: group.key, title, parent: parentKey(group, root) };
 }
 
 function parentKey(group: Group, root: Group): string | null {

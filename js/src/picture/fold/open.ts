@@ -3,7 +3,7 @@
  *
  * By default: first the nodes that must be visible are revealed, most important first, each with its siblings put
  * together, never with more than `maxBoxes` boxes in all. Then groups that look alike are opened together, outermost
- * first, as long as one screen holds them. Groups that the user opened or closed come on top and change nothing else.
+ * first, as long as one screen holds them. Groups that the user closed are closed in the end, which changes nothing else.
  *
  * After an earlier picture its groups stay open or closed, and new groups get another screen. Only if there is no room
  * left for a node that must be visible, everything is folded from the start.
@@ -276,7 +276,6 @@ export function* visibleGroups(
     }
     if (group !== root && state.closed?.has(group.key)) group.state = "closed";
     else if (all || state.expandAll) group.state = "all";
-    else if (state.opened?.has(group.key)) group.state = "open";
     if (group.state === "closed") {
       shown.push(group);
       continue;

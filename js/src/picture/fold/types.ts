@@ -28,13 +28,11 @@ export interface Box {
   times: number;
 }
 
-/** An open group: the hull around its boxes. */
+/** An open group: its boxes are shown in its place. */
 export interface OpenGroup {
   key: string;
   title: string;
   parent: string | null;
-  /** Opened by the user: gets a hull of its own, with its name and a way to close it. */
-  byHand: boolean;
 }
 
 export interface Folded {
@@ -54,7 +52,7 @@ export interface Folded {
 /** Shown children of a group: none, only the wanted ones, all if they are few, or always all. */
 export type Openness = "closed" | "reveal" | "open" | "all";
 
-/** The default view before the user opened and closed anything. */
+/** The default view before the user closed anything. */
 export interface Standing {
   graph: Graph;
   /** State of each group and node in the picture, by key. null: the graph was small, every node was shown. */
@@ -80,11 +78,10 @@ export interface Present {
 
 /** What the user wants to see. All fields are optional: `{}` is the default view. */
 export interface FoldState {
-  opened?: ReadonlySet<string>;
   closed?: ReadonlySet<string>;
   /** No folding at all. */
   expandAll?: boolean;
-  /** Largest number of boxes in the default view; groups opened by hand come on top. */
+  /** Largest number of boxes in the default view. */
   maxBoxes?: number;
   /** uids that must be visible, the most important first: failing node, carriers, shared border, roots, findings. */
   visible?: readonly number[];

@@ -1,15 +1,12 @@
-/** Areas around and between cards: the hull of the shared part, frames of open groups, the border of old and new. */
+/** Areas around and between cards: the hull of the shared part, the border of old and new. */
 
 import { ints } from "../arrays.ts";
-import type { OpenGroup } from "../fold/index.ts";
 import { rowOf } from "../layout/types.ts";
-import { type Mark, path, rect, shape, text } from "../marks.ts";
-import { shorten } from "../measure.ts";
+import { path, rect, shape, text } from "../marks.ts";
 import { placeOf } from "../model.ts";
 import { eachSlice, type Slices } from "../slices.ts";
-import { count, join, listText, slotSentences, slotSummary, whenText } from "../words.ts";
+import { listText, whenText } from "../words.ts";
 import { type Context, rootsOf, sized } from "./context.ts";
-import { facts } from "./items.ts";
 import { Free, middleOf, type Rect, unite } from "./rects.ts";
 import type { Item } from "./types.ts";
 
@@ -105,65 +102,6 @@ function around({ level, measure }: Context, at: Rect, pad: number, said = "") {
   const top = said ? HULL_TOP : pad;
   const w = Math.max(at.w + 2 * pad, said && level === 3 ? measure(said, "hullname") + 20 : 0);
   return { x: middleOf(at) - w / 2, y: at.y - top, w, h: at.h + top + pad, said };
-}
-
-// ---- Groups that were opened by hand --------------------------------------------------------------------------------
-
-const OPEN_PAD = 8;
-const OPEN_TOP = 20;
-
-/** A group that the user opened, with the boxes inside. */
-export interface OpenMembers {
-  group: OpenGroup;
-  boxes: number[];
-}
-
-/** Outer groups first. */
-export function openMembers({ folded }: Context): OpenMembers[] {
-  /** By key of an open group: the groups opened by hand that contain it, itself included. */
-  const around = new Map<string | null, OpenMembers[]>();
-  const found: OpenMembers[] = [];
-  for (const group of folded.open) {
-    const outer = around.get(group.parent) ?? [];
-    const own = group.byHand ? [{ group, boxes: [] }] : [];
-    found.push(...own);
-    around.set(group.key, [...outer, ...own]);
-  }
-  if (found.length)
-    for (const [b, box] of folded.boxes.entries()) for (const { boxes } of around.get(box.parent) ?? []) boxes.push(b);
-  return found.filter(({ boxes }) => boxes.length > 0);
-}
-
-/** A frame around the boxes of a group opened by hand, with its name and a mark to close it. */
-export function openHull(context: Context, { group, boxes }: OpenMembers, area: (b: number) => Rect): Item {
-  const { graph, folded, measure, level } = context;
-  const inside = unite(boxes.map(area));
-  const at = {
-    x: inside.x - OPEN_PAD,
-    y: inside.y - OPEN_TOP,
-    w: inside.w + 2 * OPEN_PAD,
-    h: inside.h + OPEN_TOP + OPEN_PAD,
-  };
-  const nodes = boxes.flatMap((b) => [...folded.boxes[b]!.nodes]);
-  const marks: Mark[] = [rect(0, 0, at.w, at.h, "openhull", 8)];
-  if (level >= 2) {
-    const look = sized(context, "hullname");
-    marks.push(rect(5, 3, 14, 14, "closer", 3), shape("M8.5 10h7", "closer"));
-    const name = shorten(group.title, at.w - 30, look, measure);
-    marks.push(rect(21, 1.5, measure(name, look) + 6, OPEN_TOP - 3, "paper", 2));
-    marks.push(text(24, 10, name, look));
-  }
-  const index = nodes[0]!;
-  return {
-    key: group.key,
-    role: "open",
-    uid: graph.uid[index]!,
-    index,
-    ...at,
-    marks,
-    label: join(", ", group.title, `open group of ${count(nodes.length, "node")}`, ...slotSentences(graph, nodes)),
-    data: facts(context, group.title, index, slotSummary(graph, nodes).counts, boxes),
-  };
 }
 
 // ---- Border between old and new ---------------------------------------------------------------------------------------

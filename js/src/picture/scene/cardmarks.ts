@@ -202,7 +202,7 @@ export function slotPlaces(context: Context, card: Card, bowl: boolean): SlotPla
   return isEach ? places.map((place, i) => ({ ...place, slot: card.slots[i]!.slot })) : [];
 }
 
-/** `placed`: told the place of each glyph with its label. */
+/** `placed` is called with the place of each glyph and its label. */
 function slotMarks(
   context: Context,
   card: Card,

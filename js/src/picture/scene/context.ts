@@ -6,7 +6,7 @@ import { boxOfUid, type Folded } from "../fold/index.ts";
 import { collect, type Rows, rowOf, topological } from "../layout/types.ts";
 import { rootLook, SLOT_LOOKS } from "../marks.ts";
 import type { Measure } from "../measure.ts";
-import { type Call, foretells, type Graph, type Owner, orderOfCall, placeOf, type Root } from "../model.ts";
+import { type Call, type Graph, isForecast, type Owner, orderOfCall, placeOf, type Root } from "../model.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import * as SLOT from "../slot.ts";
 import { whenText } from "../words.ts";
@@ -235,7 +235,7 @@ function engineOrder(call: Call | undefined): Map<number, number> {
 function wouldRaise({ findings }: Graph, { forecast, asks }: SceneOptions): Map<number, string> {
   const uids = new Map<number, string>();
   if (asks) return uids;
-  for (const finding of findings) if (foretells(finding)) uids.set(finding.uid!, "would raise here");
+  for (const finding of findings) if (isForecast(finding)) uids.set(finding.uid!, "would raise here");
   if (forecast && forecast.failsAt !== null) uids.set(forecast.failsAt, "would raise here");
   return uids;
 }

@@ -8,9 +8,9 @@ import { boxOfUid } from "../fold/index.ts";
 import type { LayoutOutput } from "../layout/index.ts";
 import { rowOf } from "../layout/types.ts";
 import { LEAF_H } from "../marks.ts";
-import { foretells, type Graph, type Root } from "../model.ts";
+import { type Graph, isForecast, type Root } from "../model.ts";
 import { eachSlice, type Slices } from "../slices.ts";
-import { type DrawnBorder, drawBorder, hullItems, openHull, writeBorder } from "./areas.ts";
+import { type DrawnBorder, drawBorder, hullItems, writeBorder } from "./areas.ts";
 import { leavesAbove } from "./cards.ts";
 import { type Context, levelOf } from "./context.ts";
 import { cardItems, leafBadges } from "./items.ts";
@@ -64,7 +64,6 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
   const flagAt = (f: number) => (f < 0 ? undefined : at(boxes.length + f));
   const layers = [
     yield* hullItems(context, area, flagAreas),
-    plan.groups.map((group) => openHull(context, group, area)),
     border ? [border.item] : [],
     yield* wireItems(context, courses, keyOf),
     context.rail
@@ -80,7 +79,7 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
     signs(context, at, whole, free),
   ];
   const written = writeItems(context, at, whole, free);
-  layers.splice(4, 0, written);
+  layers.splice(3, 0, written);
   const look = (scale: number) => {
     context.level = levelOf(scale);
   };
@@ -169,7 +168,7 @@ export function importantUids(graph: Graph, roots: readonly Root[]): number[] {
   for (const { oldUid, newUid } of graph.boundary) uids.add(oldUid).add(newUid);
   for (const finding of graph.findings) {
     // An error of an earlier call stays in the list, but is not current.
-    if (finding.severity !== "error" && finding.uid !== null && (finding.severity === "warning" || foretells(finding)))
+    if (finding.severity !== "error" && finding.uid !== null && (finding.severity === "warning" || isForecast(finding)))
       uids.add(finding.uid);
   }
   const called = new Set(graph.calls.slice(-FEW_ROOTS).flatMap(({ rootUids }) => rootUids));

@@ -6,7 +6,7 @@ import type { LayoutInput, LayoutOutput } from "../layout/index.ts";
 import { rowOf } from "../layout/types.ts";
 import type { Graph } from "../model.ts";
 import { eachSlice, type Slices } from "../slices.ts";
-import { type Border, findBorder, type OpenMembers, openMembers } from "./areas.ts";
+import { type Border, findBorder } from "./areas.ts";
 import { cardOf, leafRoom } from "./cards.ts";
 import { type Context, contextSlices, descend } from "./context.ts";
 import { railFits } from "./rail.ts";
@@ -19,8 +19,6 @@ export interface Plan {
   flags: Flag[];
   tags: Map<number, TagText>;
   border: Border | null;
-  /** Groups that were opened by hand. */
-  groups: OpenMembers[];
   /** Pairs of laid-out boxes, from the lower to the upper one: first the edges of the fold, then one for each flag. */
   edges: Int32Array;
   /** Size of each laid-out box in px, with the room around it. First the boxes of the fold, then the flags. */
@@ -40,9 +38,6 @@ const COMPACT_ROW_GAP = 6;
 const TAG_ROOM = 14;
 const BORDER_ROOM = 42;
 const COMPACT_BORDER_ROOM = 22;
-/** Room for the name of an open group above its first boxes, and for its frame below the last ones. */
-const NAME_ROOM = 24;
-const FRAME_ROOM = 8;
 /** With more flags than this, boxes have no lanes: the layout is free to order them. */
 const MAX_LANES = 16;
 
@@ -62,7 +57,6 @@ export function* planSlices(graph: Graph, folded: Folded, options: SceneOptions)
     flags,
     tags: yield* tagTexts(context),
     border: findBorder(context),
-    groups: openMembers(context),
     edges,
     width: new Float32Array(n),
     height: new Float32Array(n),
@@ -82,12 +76,10 @@ export function* planSlices(graph: Graph, folded: Folded, options: SceneOptions)
 }
 
 /** Sets the sizes. Room above and below is the same for all boxes of one depth, so that cards of a row stand level. */
-function* sizeBoxes({ context, tags, border, groups, width, height, cardWidth, cardHeight, top }: Plan): Slices<void> {
-  const { folded, above, below, pace } = context;
+function* sizeBoxes({ context, tags, border, width, height, cardWidth, cardHeight, top }: Plan): Slices<void> {
+  const { folded, below, pace } = context;
   const { compact } = context.options;
   const n = folded.boxes.length;
-  const named = new Set(groups.flatMap(({ boxes }) => endsOf(boxes, (b) => rowOf(above, b))));
-  const last = new Set(groups.flatMap(({ boxes }) => endsOf(boxes, (b) => rowOf(below, b))));
   // Longest path from the inputs, as in the layout's ranks.
   const depth = ints(n);
   yield* descend(below, (from, to) => (depth[to] = Math.max(depth[to]!, depth[from]! + 1)));
@@ -104,9 +96,9 @@ function* sizeBoxes({ context, tags, border, groups, width, height, cardWidth, c
       const hangs = tag && (tag.carrier || rowOf(below, b).length > 0);
       const onBorder = tag?.carrier && border?.old.includes(b);
       const room = onBorder ? (compact ? COMPACT_BORDER_ROOM : BORDER_ROOM) : hangs ? TAG_ROOM : 0;
-      const edges = lowerEdges(card.box.kind) + (last.has(b) ? FRAME_ROOM : 0);
+      const edges = lowerEdges(card.box.kind);
       const d = depth[b]!;
-      over[d] = Math.max(over[d]!, leaves.top + (named.has(b) ? NAME_ROOM : 0));
+      over[d] = Math.max(over[d]!, leaves.top);
       under[d] = Math.max(under[d]!, room + edges);
       width[b] = card.w + 2 * leaves.side;
       cardWidth[b] = card.w;
@@ -122,12 +114,6 @@ function* sizeBoxes({ context, tags, border, groups, width, height, cardWidth, c
     },
     4096,
   );
-}
-
-/** The boxes of a group with no other box of the group beyond them. */
-function endsOf(boxes: readonly number[], beyond: (b: number) => Int32Array): number[] {
-  const inside = new Set(boxes);
-  return boxes.filter((b) => !beyond(b).some((other) => inside.has(other)));
 }
 
 const rowGap = ({ compact, dense }: SceneOptions) => (compact ? COMPACT_ROW_GAP : dense ? DENSE_ROW_GAP : ROW_GAP);

@@ -2,7 +2,7 @@
 
 import { callNumberHalf, callNumberMark, type Mark, octagon, octagonOpen, rect, rootDot, text } from "../marks.ts";
 import { MIDDLE, shorten } from "../measure.ts";
-import { type Call, type Finding, foretells } from "../model.ts";
+import { type Call, type Finding, isForecast } from "../model.ts";
 import { callNumber, join } from "../words.ts";
 import { type Context, FULL_SCALE, hueOfCall, sized, startsAt } from "./context.ts";
 import type { Rect } from "./rects.ts";
@@ -89,7 +89,7 @@ function makeFlag(context: Context, view: RootView, name: string): Flag {
 
 function warningOf({ graph, options }: Context, { root, gone }: RootView): string {
   if (options.asks) return "";
-  const isHere = (finding: Finding) => foretells(finding) && finding.path[0] === root.path && !gone;
+  const isHere = (finding: Finding) => isForecast(finding) && finding.path[0] === root.path && !gone;
   const finding = graph.findings.find(isHere);
   if (!finding) return "";
   const module = graph.modules[graph.module[graph.indexOf(finding.uid)] ?? -1];

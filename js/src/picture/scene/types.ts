@@ -14,7 +14,6 @@ export type Role =
   | "leaf"
   | "node"
   | "group"
-  | "open"
   | "root"
   | "note"
   | "tag"

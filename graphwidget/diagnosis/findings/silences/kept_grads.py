@@ -1,0 +1,79 @@
+"""Gradients that add up from step to step because nothing clears them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.wording import at, short, spoken, where
+from graphwidget.model import BackwardCall, Finding, Fix, KeptGradients, Record
+
+__all__ = ["find"]
+
+# Text that changes a `.grad` in place: then the same tensor may hold another gradient.
+_CHANGES_GRADS = re.compile(
+    r"set_to_none\s*=\s*False|\bgrad(?:\.data)?\.(?:zero|fill|copy|mul|div|detach|sub|lerp)_\(|"
+    r"\bgrad(?:\.data)?(?:\[[^\]]*\])?\s*[*/]?=(?!=)|_foreach_(?:zero|mul)_"
+)
+
+
+def find(record: Record) -> Iterator[Finding]:
+    """Yield one finding for each optimizer whose gradients have never been cleared."""
+    for kept in record.kept_grads:
+        if not where(kept.place) or any(_CHANGES_GRADS.search(run.source) for run in record.runs.values()):
+            continue
+        before = (call for call in record.calls if call.n < kept.after_calls)
+        calls = [call for call in before if call.result == "ok" and call.api == "backward"]
+        if calls:
+            yield _of(record, kept, calls[-1])
+
+
+def _of(record: Record, kept: KeptGradients, call: BackwardCall) -> Finding:
+    owner = _owner(kept.place.source)
+    shown = f"`{spoken(kept.path)}.grad`" if kept.path else "The gradient of a parameter"
+    whose = f"`{owner}`" if owner else "its optimizer"
+    spot, cells = at(kept.place), Cells.of(record)
+    text = cells.text(spot[0]) if spot is not None else ""
+    statement = cells.statement(spot) if spot is not None else None
+    edits: text_edit.Edits = ()
+    if owner and spot is not None and isinstance(statement, ast.Expr):
+        edits = text_edit.insert_after(spot[0], text, statement, [f"{owner}.zero_grad()"])
+    line = f"{short(call.place.source)} ({where(call.place)}) adds" if where(call.place) else "Each backward adds"
+    return Finding(
+        "silent",
+        "warning",
+        f"{shown} was the same tensor at {kept.steps} steps ({where(kept.place)}), and nothing has cleared it. "
+        f"{line} to what is there. So each step of {whose} goes by the sum of the gradients of all passes so far.",
+        f"Gradients add up from step to step: nothing clears those of {whose}.",
+        call.n,
+        tensor=spoken(kept.path) or None,
+        made_at=kept.place,
+        cause=call.place if where(call.place) else kept.place,
+        names=tuple(filter(None, (f"{spoken(kept.path)}.grad" if kept.path else "", owner, "zero_grad"))),
+        fixes=(
+            Fix(
+                "clear_gradients",
+                f"Clear them after each step: `{owner or 'optimizer'}.zero_grad()`.",
+                False,
+                spot,
+                "The steps get smaller: each goes by its own pass.",
+                edits=edits,
+            ),
+        ),
+    )
+
+
+def _owner(line: str) -> str:
+    """The optimizer in the line of a step: ``opt.step()``, ``scaler.step(opt)``; empty: it cannot be read."""
+    tree = syntax.statement_of(line)
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)] if tree is not None else []
+    steps = [one for one in calls if isinstance(one.func, ast.Attribute) and one.func.attr == "step"]
+    if len(steps) != 1:
+        return ""
+    one = steps[0]
+    if one.args:
+        return ast.unparse(one.args[0]) if isinstance(one.args[0], (ast.Name, ast.Attribute)) else ""
+    return ast.unparse(one.func.value)  # type: ignore[attr-defined]

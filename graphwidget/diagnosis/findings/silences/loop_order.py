@@ -1,0 +1,130 @@
+"""Lines of a training loop that do nothing: gradients clipped before they are there, methods named and not called."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.torch_names import OPTIMIZER
+from graphwidget.diagnosis.wording import at, place_of, short, where
+from graphwidget.model import CellRun, Finding, Fix, Record
+
+__all__ = ["find"]
+
+_CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grads_with_norm_")
+_BACKWARDS, _STEPS, _CLEARS = ("backward",), ("step",), ("zero_grad",)
+_CALLABLE = ("backward", "step", "zero_grad")
+
+
+def find(record: Record) -> Iterator[Finding]:
+    """Yield a finding for each such line of what ran to its end."""
+    stepped = {at(write.place) for write in record.writes if write.optimizer}
+    for run in Cells.of(record).latest:
+        for block in _blocks(run):
+            yield from _clipped_too_early(run, block, stepped)
+        if run.error is None:
+            yield from _not_called(record, run)
+
+
+def _blocks(run: CellRun) -> Iterator[list[ast.stmt]]:
+    tree = syntax.parse(run.source)
+    for node in ast.walk(tree) if tree is not None else ():
+        for field in ("body", "orelse", "finalbody"):
+            block = getattr(node, field, None)
+            if isinstance(block, list) and block:
+                yield block
+
+
+def _calls(statement: ast.stmt, names: tuple[str, ...]) -> bool:
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return False
+    return any(called.rsplit(".", 1)[-1] in names for called in syntax.calls_in(statement))
+
+
+# ------------------------------------------------------------------ clipped before the backward
+
+
+def _clipped_too_early(run: CellRun, block: list[ast.stmt], stepped: set[tuple[int, int] | None]) -> Iterator[Finding]:
+    """A clip that stands before the backward of its pass, while the gradients are cleared in each pass."""
+    clips = [i for i, one in enumerate(block) if _calls(one, _CLIPS)]
+    backwards = [i for i, one in enumerate(block) if _calls(one, _BACKWARDS)]
+    steps = [i for i, one in enumerate(block) if (run.cell, one.lineno) in stepped and _calls(one, _STEPS)]
+    cleared = any(_calls(one, _CLEARS) for one in block)
+    if len(clips) != 1 or not backwards or not steps or not cleared or run.cell is None:
+        return
+    clip, backward, step = clips[0], backwards[-1], steps[-1]
+    if not clip < backwards[0] <= backward < steps[0]:
+        return
+    line, after = block[clip], block[backward]
+    if not isinstance(line, ast.Expr) or len({one.lineno for one in (line, after)}) < 2:
+        edits: text_edit.Edits = ()
+    else:
+        made = text_edit.statement_lines(run.source, line)
+        edits = (
+            *text_edit.remove(run.cell, run.source, line),
+            *text_edit.insert_after(run.cell, run.source, after, made),
+        )
+    place, behind, stepping = (place_of(run, one.lineno) for one in (line, after, block[step]))
+    yield Finding(
+        "silent",
+        "warning",
+        f"{short(ast.unparse(line))} ({where(place)}) runs before {short(behind.source)} ({where(behind)}). At that "
+        "time the gradients of this pass are not there: it clips nothing that a step uses.",
+        "Gradients are clipped before the backward computes them.",
+        made_at=place,
+        cause=place,
+        names=tuple(name for name in _CLIPS if name in ast.unparse(line))[:1],
+        fixes=(
+            Fix(
+                "clip_after_backward",
+                f"Clip between the backward ({where(behind)}) and the step ({where(stepping)}).",
+                False,
+                (run.cell, line.lineno),
+                edits=edits,
+            ),
+        ),
+    )
+
+
+# ------------------------------------------------------------------ named and not called
+
+
+def _not_called(record: Record, run: CellRun) -> Iterator[Finding]:
+    """``opt.step`` as a line of its own: it names the method, and nothing happens."""
+    tree = syntax.parse(run.source)
+    last = tree.body[-1] if tree is not None and tree.body else None
+    for one in ast.walk(tree) if tree is not None else ():
+        if not isinstance(one, ast.Expr) or not isinstance(one.value, ast.Attribute) or run.cell is None:
+            continue
+        value = one.value
+        if value.attr not in _CALLABLE:
+            continue
+        owner = ast.unparse(value.value)
+        if one is last or (value.attr == "step" and not _is_optimizer(record, owner)):
+            continue  # a notebook shows a cell's last value; `step` may be a field of something else
+        place, shown = place_of(run, one.lineno), ast.unparse(value)
+        yield Finding(
+            "silent",
+            "warning",
+            f"`{shown}` ({where(place)}) names the method and does not call it, so the line does nothing.",
+            f"`{shown}` is not called.",
+            made_at=place,
+            cause=place,
+            names=(shown,),
+            fixes=(
+                Fix(
+                    "call_it",
+                    f"Call it: `{shown}()`.",
+                    False,
+                    (run.cell, one.lineno),
+                    edits=text_edit.insert_behind(run.cell, run.source, value, "()"),
+                ),
+            ),
+        )
+
+
+def _is_optimizer(record: Record, owner: str) -> bool:
+    made = (one for run in record.runs.values() for one, _ in syntax.assigned_as(run.source, owner.rsplit(".", 1)[-1]))
+    return any(OPTIMIZER.search(ast.unparse(one)) or "Scheduler" in ast.unparse(one) for one in made)

@@ -1,0 +1,124 @@
+"""What a record has beyond the model: what it is of, the state of everything now and then, and how it ended."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from graphwidget.model import CellError, Record, Write
+from graphwidget.record.problems import UnreadableRecord
+from graphwidget.version import __version__
+
+__all__ = ["SCHEMA", "Ending", "Header", "State", "check_schema"]
+
+SCHEMA = 1  # changes whenever a reader of the old form would read something wrong
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a record says of itself.
+
+    Attributes
+    ----------
+    target, arguments, module
+        What ran: a file, or with `module` a module's dotted name; and its ``sys.argv[1:]``.
+    file
+        The file with its code.
+    rank, ranks
+        Of a process in a distributed job; None and 0: it is in none.
+    pid, parent
+        Of the process, and of the one it is a fork of (0: of none).
+    started
+        When recording began, in seconds since 1970.
+    torch, python, graphwidget
+        Versions.
+    """
+
+    target: str = ""
+    arguments: tuple[str, ...] = ()
+    module: bool = False
+    file: str = ""
+    rank: int | None = None
+    ranks: int = 0
+    pid: int = 0
+    parent: int = 0
+    started: float = 0.0
+    torch: str = ""
+    python: str = field(default_factory=platform.python_version)
+    graphwidget: str = ""
+
+    @classmethod
+    def of_this_process(cls, target: str = "", arguments: tuple[str, ...] = (), module: bool = False) -> Header:
+        """The header of a record that begins now."""
+        import torch
+
+        rank = os.environ.get("RANK", "")
+        ranks = os.environ.get("WORLD_SIZE", "")
+        return cls(
+            target,
+            arguments,
+            module,
+            target,
+            int(rank) if rank.isdecimal() else None,
+            int(ranks) if ranks.isdecimal() else 0,
+            os.getpid(),
+            started=round(time.time(), 3),
+            torch=torch.__version__.split("+")[0],
+            graphwidget=__version__,
+        )
+
+    def of_fork(self) -> Header:
+        """The header of the record of a fork of that process."""
+        return replace(self, pid=os.getpid(), parent=self.pid, started=round(time.time(), 3))
+
+    def data(self) -> dict[str, Any]:
+        """It as JSON data."""
+        found = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {"schema": SCHEMA, **found, "arguments": list(self.arguments)}
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a program ended: its errors, and the status with which it exits. None: only a block of it was recorded."""
+
+    errors: tuple[CellError, ...] = ()
+    exit: int | None = None
+
+
+@dataclass(frozen=True)
+class State:
+    """What a diagnosis and a picture need apart from calls, events and texts, and what the record is.
+
+    `calls` counts those that had begun. `left_out` says how many entries of a kind (by the letter of its frames) are no
+    longer in the file, to stay below its bound.
+    """
+
+    record: Record
+    calls: int = 0
+    steps: tuple[Write, ...] = ()
+    problems: tuple[str, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+
+def check_schema(data: Any) -> None:
+    """Check that this version can read a record.
+
+    Raises
+    ------
+    UnreadableRecord
+        If it is of a newer schema, or names none.
+    """
+    schema = data.get("schema") if isinstance(data, dict) else None
+    if type(schema) is not int or schema < 1:
+        raise UnreadableRecord("no record of graphwidget: its first frame names no schema")
+    if schema > SCHEMA:
+        by = data.get("graphwidget")
+        which = f"graphwidget {by[:20]}" if isinstance(by, str) and by.isprintable() and by else "a newer graphwidget"
+        raise UnreadableRecord(
+            f"it is of schema {schema}, written by {which}; this version reads up to {SCHEMA}: "
+            "pip install --upgrade graphwidget"
+        )

@@ -1,0 +1,363 @@
+"""Writes a record while a program runs: what its tracker's history gets, at once; and the rest now and then.
+
+A call that was only counted costs one small write. Graphs, and the state of everything (which takes a search for
+names), are written only while that takes a small share of the time; where a call raised, always. Nothing here raises
+into the user's program: when a record can no longer be written, that is said once, and the program goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from graphwidget.capture.calls.models import CountedCall
+from graphwidget.model import BackwardCall, CellRun, Event, Finding, Place, Snapshot
+from graphwidget.record.codec import Codec
+from graphwidget.record.frames import TooLarge, packed, small
+from graphwidget.record.output import Key, Output
+from graphwidget.record.parts import Ending, Header, State
+
+if TYPE_CHECKING:
+    from graphwidget.capture.tracker import Tracker
+
+__all__ = ["MOST_MB", "Writer"]
+
+MOST_MB = 64.0  # bound of a record, in megabytes
+FREE_SECONDS = 0.5  # time for writing that needs no permission
+SHARE = 0.01  # of the time that writing may take after that
+STATE_SECONDS = 1.0  # least time between two states
+MOST_COUNTED = 1000  # calls in an entry of those that were only counted
+ALWAYS = 20  # calls that raised after which the state is written whatever it costs
+
+
+def _say(words: str) -> None:
+    """A line on standard error, as the process had it when it started."""
+    with suppress(OSError, ValueError, AttributeError):
+        print(f"graphwidget: {words}", file=sys.__stderr__, flush=True)
+
+
+class Writer:
+    """A record of what a tracker sees, from now on.
+
+    Parameters
+    ----------
+    tracker
+        Its history is followed.
+    path
+        Where to write. The file is made with the first thing that is written.
+    header
+        What the record says of the program.
+    most_mb
+        Bound of the file, in megabytes.
+    in_fork
+        Returns where a fork of this process writes its own record; None: it writes none.
+    say
+        Called with a sentence about the file that the user should know.
+    """
+
+    def __init__(
+        self,
+        tracker: Tracker,
+        path: str,
+        header: Header,
+        *,
+        most_mb: float = MOST_MB,
+        in_fork: Callable[[], str] | None = None,
+        say: Callable[[str], None] = _say,
+    ) -> None:
+        self.tracker, self.path, self.header = tracker, path, header
+        self.most = int(most_mb * 1_000_000)
+        self._in_fork, self._say = in_fork, say
+        self.output: Output | None = None
+        self.stopped = ""  # why nothing more is written
+        self._codec = Codec(self._stored)
+        self._begin()
+        _writers.add(self)
+        tracker.history.follower = self
+
+    def _begin(self) -> None:
+        """Nothing is in the file yet."""
+        self._began, self._seconds = perf_counter(), 0.0
+        self._state_at, self._state_seconds = -1e9, 0.0
+        self._numbers: weakref.WeakKeyDictionary[Snapshot, int] = weakref.WeakKeyDictionary()
+        self._next_graph = 0
+        self._base: Snapshot | None = None  # the last graph in the file
+        self._places: dict[Any, int] = {}
+        self._next_place = 0
+        self._runs: dict[int, CellRun] = {}
+        self._counted: Key = ("N", -1)  # the newest entry of counted calls
+        self._like = (-1, -1)  # their place and their model
+        self._left = 0  # more of them that still go to that entry
+        self._raised = 0  # calls that raised
+        self._last_raised = -1
+        self._must = False
+        self._used: list[Key] = []
+
+    def begin(self) -> None:
+        """Make the file now, so that the user learns at once where the record is, or why there is none."""
+        with self._guarded():
+            self.open()
+
+    # ------------------------------------------------------------ what the history gets
+
+    def called(self, call: BackwardCall) -> None:
+        """Write a call that ended, with its graph."""
+        with self._guarded(must=call.result == "raised"):
+            self._write_call(call)
+
+    def counted(self, call: CountedCall, event: int) -> None:
+        """Write a call that was only counted."""
+        if self.stopped:
+            return
+        with self._guarded():
+            self._write_counted(call, event)
+            self._write_state_if_cheap()
+
+    def failed(self, call: BackwardCall) -> None:
+        """Write everything that explains a call that raised."""
+        with self._guarded(must=self._raised <= ALWAYS):
+            self._write_state_if_cheap()
+
+    def happened(self, event: Event) -> None:
+        """Write an event with its graph."""
+        with self._guarded():
+            data, used = self._written(Event, event)
+            self._put("E", event.id, packed("E", data), used)
+            if event.ok or event.call is None:
+                self._write_state_if_cheap()
+
+    def end(self, ending: Ending) -> None:
+        """Write the last state, the findings and the ending; nothing more after that."""
+        with self._guarded(must=True):
+            with self.tracker.lock:
+                self._write_state()
+                findings = self.tracker.findings()
+            self._put("F", 0, packed("F", self._codec.write(tuple[Finding, ...], findings)), (), lasts=True)
+            self._put("X", 0, packed("X", self._codec.write(Ending, ending)), (), lasts=True)
+        self.close()
+
+    def close(self) -> None:
+        """Write nothing more. The record says that it has no end."""
+        if self.tracker.history.follower is self:
+            self.tracker.history.follower = None
+        if self.output is not None:
+            self.output.close()
+            self.stopped = self.stopped or "it has ended"
+        _writers.discard(self)
+
+    # ------------------------------------------------------------ the file
+
+    @property
+    def file(self) -> str | None:
+        """The file, as the user named it or beside that; None: there is none yet."""
+        if self.output is None:
+            return None
+        return os.path.join(os.path.dirname(self.path), self.output.path.name)
+
+    @property
+    def calls_left_out(self) -> int:
+        """Calls that are no longer in the file, to stay below its bound."""
+        return self.output.left_out.get("C", 0) if self.output is not None else 0
+
+    def open(self) -> None:
+        """Make the file, and write the header.
+
+        Raises
+        ------
+        UnwritableRecord
+            If no file can be made there.
+        """
+        if self.output is not None:
+            return
+        self.output = output = Output(self.path, self.most)
+        output.append(("H", 0), packed("H", self.header.data()), lasts=True)
+        if output.moved is not None:
+            self._say(f"the earlier record {self.path} is now {output.moved.name}")
+        elif output.path != output.wanted:
+            self._say(f"{self.path} is in use, or no record: the record is {self.file}")
+
+    @contextmanager
+    def _guarded(self, must: bool = False) -> Iterator[None]:
+        """Nothing of ours gets out; the time is counted."""
+        began, self._must = perf_counter(), must
+        try:
+            yield
+        except _Stopped:
+            pass
+        except OSError as error:
+            self._stop(error)
+        except Exception as error:
+            self.tracker.problems.note(error)
+        finally:
+            self._must = False
+            self._seconds += perf_counter() - began
+
+    def _stop(self, error: OSError) -> None:
+        self.stopped = error.strerror or str(error)
+        if self.output is None:
+            self._say(f"no record is written: {self.path}: {self.stopped}. The program goes on.")
+        else:
+            self._say(f"the record {self.file} ends here: {self.stopped}. The program goes on.")
+
+    def _put(self, kind: str, number: int, frame: bytes, used: Sequence[Key], *, lasts: bool = False) -> bool:
+        if self.stopped:
+            raise _Stopped
+        self.open()
+        assert self.output is not None
+        if kind != "N":
+            self._left = 0
+        return self.output.append((kind, number), frame, uses=tuple(used), lasts=lasts)
+
+    # ------------------------------------------------------------ frames
+
+    def _may(self) -> bool:
+        """Whether there is time for what takes some."""
+        return self._must or self._seconds < FREE_SECONDS + SHARE * (perf_counter() - self._began)
+
+    def _written(self, type_: Any, value: Any) -> tuple[Any, list[Key]]:
+        """Data, and the entries that they refer to."""
+        outer, self._used = self._used, []
+        try:
+            data = self._codec.write(type_, value)
+            return data, self._used
+        finally:
+            self._used = outer
+
+    def _stored(self, graph: Snapshot) -> int | None:
+        """The number of a graph in the file, which is written if there is time for it; None: it is not there."""
+        number = self._numbers.get(graph)
+        if number is None or self.output is None or ("G", number) not in self.output:
+            if not self._may():
+                return None
+            number = self._write_graph(graph)
+            if number is None:
+                return None
+        self._used.append(("G", number))
+        return number
+
+    def _write_graph(self, graph: Snapshot) -> int | None:
+        number = self._next_graph
+        base: int | None = None
+        self._next_graph += 1
+        if self._base is not None and self._base.uid is graph.uid and self.output is not None:
+            last = self._numbers[self._base]
+            base = last if ("G", last) in self.output else None
+        try:
+            changes = self._codec.changes(graph, self._base if base is not None else Snapshot())
+            frame = packed("G", {"id": number, "base": base, "changes": changes})
+        except TooLarge:
+            return None
+        if not self._put("G", number, frame, [("G", base)] if base is not None else []):
+            return None
+        self._numbers[graph] = number
+        if base is None:
+            self._base = graph
+        return number
+
+    def _write_call(self, call: BackwardCall) -> None:
+        raised = call.result == "raised"
+        data, used = self._written(BackwardCall, call)
+        if raised and call.freed_by is not None:
+            used = [*used, ("C", call.freed_by), ("M", call.freed_by)]
+        self._put("C", call.n, packed("C", data), used, lasts=raised)
+        if raised:
+            self._raised += 1
+            if self._raised > 2 and self.output is not None:  # the first one and the last one stay
+                self.output.no_longer_lasts(("C", self._last_raised))
+            self._last_raised = call.n
+
+    def _write_counted(self, call: CountedCall, event: int) -> None:
+        model = call.model
+        if self.output is None or ("M", model.n) not in self.output:
+            data, used = self._written(BackwardCall, replace(model.call, graph=None))
+            self._put("M", model.n, packed("M", data), used)
+        place, iteration = self._place(call.place)
+        row = (call.n, event, place, iteration, call.newest, call.highest, call.thread, int(call.walked), model.n)
+        frame = small("N", f"[{','.join(map(str, row))}]")
+        like = (place, model.n)
+        if self._left > 0 and like == self._like and self.output and self.output.extend(self._counted, frame):
+            self._left -= 1
+            return
+        self._counted, self._like = ("N", call.n), like
+        self._put("N", call.n, frame, [("M", model.n), ("P", place)])
+        self._left = MOST_COUNTED
+
+    def _place(self, key: Place | tuple[int, int, int]) -> tuple[int, int]:
+        """The number of a place in the file, which is one for all passes of a loop, and the pass (-1: none)."""
+        if isinstance(key, Place):
+            iteration = -1 if key.iteration is None else key.iteration
+            about: Any = (replace(key, iteration=None), tuple(caller.spot for caller in key.stack))
+        else:
+            about, iteration = key[:2], key[2]
+        number = self._places.get(about)
+        if number is None or self.output is None or ("P", number) not in self.output:
+            place = replace(self.tracker.history.place(key), iteration=None)
+            number = self._places[about] = self._next_place
+            self._next_place += 1
+            self._put("P", number, packed("P", {"id": number, "place": self._codec.write(Place, place)}), ())
+        return number, iteration
+
+    def _write_state_if_cheap(self) -> None:
+        now = perf_counter()
+        since = now - self._state_at
+        if self._must or (self._may() and since > max(STATE_SECONDS, self._state_seconds / SHARE)):
+            with self.tracker.lock:
+                self._write_state()
+            self._state_seconds = perf_counter() - now
+
+    def _write_state(self) -> None:
+        """Everything that a diagnosis and a picture need, apart from calls and events."""
+        tracker = self.tracker
+        record = tracker.record()
+        self._must = True
+        for number, run in record.runs.items():
+            if self._runs.get(number) != run:
+                self._put("R", number, packed("R", self._codec.write(CellRun, run)), (), lasts=True)
+                self._runs[number] = run
+        state = State(
+            replace(record, calls=(), runs={}),
+            tracker.log.count,
+            tracker.write_recorder.log.steps(),
+            tuple(tracker.problems),
+            dict(self.output.left_out) if self.output is not None else {},
+        )
+        data, used = self._written(State, state)
+        self._put("S", 0, packed("S", data), used, lasts=True)
+        self._state_at = perf_counter()
+
+    # ------------------------------------------------------------ forks
+
+    def forked(self) -> None:
+        """This process is a fork of the one that the record is of: it leaves that alone."""
+        if self.output is not None:
+            self.output.close(unlock=False)
+            self.output = None
+        if self._in_fork is None:
+            self.stopped = "it is a fork"
+            return
+        self.path, self.header = self._in_fork(), self.header.of_fork()
+        self.stopped = ""
+        self._begin()
+
+
+class _Stopped(Exception):
+    """Nothing more is written: raised inside, and caught there."""
+
+
+_writers: weakref.WeakSet[Writer] = weakref.WeakSet()
+
+
+def _in_fork() -> None:
+    for writer in list(_writers):
+        with suppress(Exception):
+            writer.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_fork)

@@ -1,0 +1,150 @@
+"""Mistakes of a training loop that raise nothing, and correct loops of which nothing is said."""
+
+import pytest
+from told import findings_of, said
+
+NET = (
+    "net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))\n"
+    "opt = torch.optim.SGD(net.parameters(), lr=0.1)\nx = torch.randn(8, 3)"
+)
+LOOP = "for _ in range(4):\n    loss = net(x).pow(2).mean()\n    loss.backward()\n    opt.step()\n"
+
+
+# ------------------------------------------------------------------ gradients that add up
+
+
+def test_gradients_that_nothing_clears_add_up() -> None:
+    (found,) = findings_of(NET, LOOP, "other = net(x).sum()\nother.backward()")
+    assert found.headline == "Gradients add up from step to step: nothing clears those of `opt`."
+    assert found.severity == "warning" and found.cause is not None and found.cause.line == 3
+    assert found.fixes[0].edit[-1].strip("+ ") == "opt.zero_grad()"
+
+
+def test_the_optimizer_of_a_scaler_is_cleared() -> None:
+    loop = LOOP.replace("opt.step()", "scaler.step(opt)\n    scaler.update()").replace("loss.b", "scaler.scale(loss).b")
+    (found,) = findings_of(NET, "scaler = torch.amp.GradScaler('cpu', enabled=False)", loop)
+    assert found.fixes[0].edits[0].new.strip() == "opt.zero_grad()"
+
+
+CORRECT = {
+    "cleared before": LOOP.replace("    loss =", "    opt.zero_grad()\n    loss ="),
+    "cleared with zeros": LOOP.replace("    loss =", "    opt.zero_grad(set_to_none=False)\n    loss ="),
+    "cleared by hand": LOOP + "    for p in net.parameters():\n        p.grad = None\n",
+    "cleared by hand with zeros": LOOP + "    for p in net.parameters():\n        p.grad.zero_()\n",
+    "cleared by the module": LOOP + "    net.zero_grad()\n",
+    "accumulated over two passes": (
+        "for i in range(8):\n    loss = net(x).pow(2).mean() / 2\n    loss.backward()\n"
+        "    if i % 2:\n        opt.step()\n        opt.zero_grad()\n"
+    ),
+    "one step": "loss = net(x).pow(2).mean()\nloss.backward()\nopt.step()\n",
+    "steps without a backward between them": (
+        "loss = net(x).pow(2).mean()\nloss.backward()\nfor _ in range(3):\n    opt.step()\n"
+    ),
+    "a closure": (
+        "opt = torch.optim.LBFGS(net.parameters(), max_iter=3)\n"
+        "def closure():\n    opt.zero_grad()\n    loss = net(x).pow(2).mean()\n    loss.backward()\n    return loss\n"
+        "for _ in range(3):\n    opt.step(closure)\n"
+    ),
+    "two networks against each other": (
+        "other = nn.Linear(3, 3)\nmore = torch.optim.Adam(other.parameters())\n"
+        "for _ in range(3):\n"
+        "    fake = other(x)\n"
+        "    opt.zero_grad(set_to_none=False)\n    (net(fake.detach()) - net(x)).mean().backward()\n    opt.step()\n"
+        "    more.zero_grad(set_to_none=False)\n    (-net(fake).mean()).backward()\n    more.step()\n"
+    ),
+    "clipped between backward and step": (
+        "for _ in range(3):\n    opt.zero_grad()\n    loss = net(x).pow(2).mean()\n    loss.backward()\n"
+        "    torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)\n    opt.step()\n"
+    ),
+    "clipped and stepped before the next backward": (
+        "net(x).pow(2).mean().backward()\n"
+        "for _ in range(3):\n    torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)\n    opt.step()\n"
+        "    opt.zero_grad()\n    net(x).pow(2).mean().backward()\n"
+    ),
+    "an average of the weights": (
+        "import copy\nmean = copy.deepcopy(net).requires_grad_(False)\n"
+        "for _ in range(3):\n    opt.zero_grad()\n    net(x).pow(2).mean().backward()\n    opt.step()\n"
+        "    with torch.no_grad():\n        for a, b in zip(mean.parameters(), net.parameters()):\n            a.lerp_(b, 0.1)\n"
+    ),
+    "a field that is called step": "class Plan:\n    step = 3\nplan = Plan()\nplan.step\nx = 1\n",
+}
+
+
+@pytest.mark.parametrize("what", CORRECT)
+def test_of_correct_loops_nothing_is_said(what: str) -> None:
+    assert not said(NET, CORRECT[what])
+
+
+# ------------------------------------------------------------------ lines that do nothing
+
+
+def test_gradients_are_clipped_before_they_are_there() -> None:
+    loop = (
+        "for _ in range(3):\n    opt.zero_grad()\n    loss = net(x).pow(2).mean()\n"
+        "    nn.utils.clip_grad_norm_(net.parameters(), 1.0)\n    loss.backward()\n    opt.step()\n"
+    )
+    (found,) = findings_of(NET, loop)
+    assert found.headline.startswith("Gradients are clipped before") and found.cause.line == 4
+    kept = [line for line in found.fixes[0].edit if not line.startswith("-")]
+    assert [line.strip("+ ") for line in kept] == ["loss.backward()", "nn.utils.clip_grad_norm_(net.parameters(), 1.0)"]
+
+
+@pytest.mark.parametrize("line", ["opt.step", "opt.zero_grad", "loss.backward"])
+def test_a_method_that_is_named_and_not_called(line: str) -> None:
+    loop = f"for _ in range(2):\n    loss = net(x).mean()\n    {line}\n"
+    assert (("warning", f"`{line}` is not called.")) in said(NET, loop)
+
+
+# ------------------------------------------------------------------ derivatives that are zero
+
+CODES = (
+    "enc, dec = nn.Linear(3, 4), nn.Linear(4, 1)\nopt = torch.optim.SGD([*enc.parameters(), *dec.parameters()], lr=0.1)"
+)
+
+
+def trained(*lines: str) -> str:
+    body = "".join(f"    {line}\n" for line in lines)
+    return f"x = torch.rand(8, 3)\nfor _ in range(3):\n    h = enc(x)\n{body}    opt.zero_grad()\n    loss.backward()\n    opt.step()\n"
+
+
+@pytest.mark.parametrize(
+    "drawn, line, operation",
+    [
+        (False, "q = torch.round(h)", "round"),
+        (False, "q = h.sign()", "sign"),
+        (True, "q = torch.bernoulli(h.sigmoid())", "bernoulli"),
+        (True, "q = torch.normal(h, 1.0)", "normal"),
+    ],
+)
+def test_leaves_behind_an_operation_without_derivative_are_named(drawn: bool, line: str, operation: str) -> None:
+    (found,) = findings_of(CODES, trained(line, "loss = dec(q).pow(2).mean()"))
+    assert found.headline == f"`enc.weight` and `enc.bias` get only zeros through `{operation}`."
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (2, 4)
+    assert found.fixes[0].id == ("reparametrize" if drawn else "straight_through")
+
+
+def test_the_gradient_can_be_passed_straight_through() -> None:
+    (found,) = findings_of(CODES, trained("q = h.sign()", "loss = dec(q).pow(2).mean()"))
+    assert found.fixes[0].edit == ("- q = h.sign()", "+ q = h + (h.sign() - h).detach()")
+
+
+QUIET = {
+    "straight through": ("q = h + (h.sign() - h).detach()", "loss = dec(q).pow(2).mean()"),
+    "another path": ("q = torch.round(h)", "loss = dec(q).pow(2).mean() + h.pow(2).mean()"),
+    "a metric": ("rounded = torch.round(h).sum()", "loss = dec(h).pow(2).mean()"),
+    "a hook gives the gradient": (
+        "q = torch.round(h)",
+        "h.register_hook(torch.ones_like)",
+        "loss = dec(q).pow(2).mean()",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", QUIET)
+def test_of_a_leaf_that_is_reached_in_another_way_nothing_is_said(what: str) -> None:
+    assert not said(CODES, trained(*QUIET[what]))
+
+
+def test_a_second_call_may_reach_the_leaf_in_another_way() -> None:
+    loop = trained("q = torch.round(h)", "loss = dec(q).pow(2).mean()") + "    enc(x).pow(2).mean().backward()\n"
+    assert not said(CODES, loop)

@@ -1,0 +1,1 @@
+"""Training with a smoothed loss."""
