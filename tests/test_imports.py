@@ -70,6 +70,7 @@ ALLOWED = {
         "exports",
         "record",
         "programs.environment",
+        "trials",
         "api",
         "notebook",
         "replay",
