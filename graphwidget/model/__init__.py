@@ -16,6 +16,7 @@ from graphwidget.model.comparison import Comparison, VariableChange
 from graphwidget.model.cutting import cut, cut_edit
 from graphwidget.model.edits import TextEdit
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
+from graphwidget.model.nonfinite import NonFinite
 from graphwidget.model.parts import (
     KEEPS_MEMORY,
     Kind,
@@ -73,6 +74,7 @@ __all__ = [
     "Look",
     "ModuleCall",
     "Node",
+    "NonFinite",
     "NodeFacts",
     "Output",
     "Owner",

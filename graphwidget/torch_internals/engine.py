@@ -16,6 +16,7 @@ __all__ = [
     "ENGINE_CALL",
     "came_through_backward",
     "engine_wrapper_installed",
+    "gradients_unseen",
     "in_backward",
     "is_fake",
     "nested",
@@ -116,6 +117,17 @@ def unwrap_engine() -> None:
 def engine_wrapper_installed() -> bool:
     """Whether the engine is wrapped at present."""
     return bool(_installed)
+
+
+def gradients_unseen(root: Any, gradient: Any, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """The gradients of some inputs, by a call that no record has. It keeps the graph and writes no `.grad`."""
+    module = torch.autograd.graph
+    original = _installed.get(module.__name__, (getattr(module, ENGINE_CALL), None))[0]
+    with nested():
+        found: tuple[Any, ...] = original(
+            (root,), (gradient,), True, False, tuple(inputs), allow_unreachable=True, accumulate_grad=False
+        )
+        return found
 
 
 class nested:
