@@ -49,7 +49,7 @@ from graphwidget.model.records import (
     Record,
     Write,
 )
-from graphwidget.model.scenes import RunningModule, Scene, Sight, Value
+from graphwidget.model.scenes import Recomputed, RunningModule, Scene, Sight, Value
 from graphwidget.model.sizes import bytes_text, type_text
 from graphwidget.model.starved import KeptGradients, StarvedParameters, UnheldLeaf
 from graphwidget.model.steps import Step, Steps
@@ -81,6 +81,7 @@ __all__ = [
     "Place",
     "Prediction",
     "Reason",
+    "Recomputed",
     "Record",
     "SavedTensor",
     "RunningModule",

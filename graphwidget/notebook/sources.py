@@ -72,7 +72,13 @@ class TrackerSource:
         return self._tracker.running
 
     def drawing(self) -> Drawing:
-        return self._tracker.drawing()
+        from graphwidget.diagnosis.edited_files import sentence
+
+        drawing = self._tracker.drawing()
+        said = tuple(map(sentence, self._tracker.provenance.book.edited_files()))
+        if not said:
+            return drawing
+        return replace(drawing, snapshot=replace(drawing.snapshot, notes=(*drawing.snapshot.notes, *said)))
 
     def tensor(self, ref: TensorRef, uid: int) -> torch.Tensor:
         search = self.search()
