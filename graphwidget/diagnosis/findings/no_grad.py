@@ -285,7 +285,7 @@ def _differentiated_once(record: Record, call: BackwardCall, text: str) -> Cause
         return Cause(
             f"`{one.name}.backward` is `@{found}` ({where(place)}): it builds no graph for its gradients. "
             f"{text} got one of them, in spite of `create_graph=True`.",
-            Fix("differentiable_op", sentence, False, line_of(place), edits=edits),
+            Fix("differentiable_backward", sentence, False, line_of(place), edits=edits),
             place,
         )
     return None
