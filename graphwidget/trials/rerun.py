@@ -109,8 +109,15 @@ def now(target: str, arguments: Sequence[str] = (), *, module: bool = False) -> 
         folder=folder,
         environment=dict(os.environ),
         began=time.monotonic(),
-        start_seconds=max(0.0, time.time() - psutil.Process().create_time()),
+        start_seconds=_age_of_this_process(),
     )
+
+
+def _age_of_this_process() -> float:
+    try:
+        return max(0.0, time.time() - psutil.Process().create_time())
+    except psutil.Error:
+        return 0.0
 
 
 @dataclass(frozen=True)
