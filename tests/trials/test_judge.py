@@ -77,7 +77,7 @@ def test_what_the_machine_lacks_says_nothing_of_the_fix(type_):
 
 def test_the_finding_must_be_gone():
     same = {"findings": {"second_backward": 1}, "headlines": {"second_backward": "③ needs what ② freed."}}
-    assert judged(replace(AFTER, **same)).why == "the same stays wrong: ③ needs what ② freed."
+    assert judged(replace(AFTER, **same)).why == "then this is wrong: ③ needs what ② freed."
 
 
 def test_information_must_be_gone_too():
@@ -97,7 +97,7 @@ def test_fewer_calls_are_no_success():
 
 def test_a_loop_that_ends_early_is_no_success():
     after = replace(AFTER, ran=1, begun=1, iteration=0, ended="end")
-    assert judged(after).why == "the loop ended after 1 passes, and it had come to pass 2 before"
+    assert judged(after).why == "the loop ended after 1 pass, and it had come to pass 2 before"
     moved_behind_the_loop = replace(after, outside_loops=True)
     assert judged(moved_behind_the_loop).ok is True
 
