@@ -17,6 +17,7 @@ from graphwidget.model.cutting import cut, cut_edit
 from graphwidget.model.edits import TextEdit
 from graphwidget.model.fixes import Fix, Trial
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
+from graphwidget.model.nonfinite import NonFinite
 from graphwidget.model.parts import (
     KEEPS_MEMORY,
     Kind,
@@ -48,7 +49,7 @@ from graphwidget.model.records import (
     Record,
     Write,
 )
-from graphwidget.model.scenes import RunningModule, Scene, Sight, Value
+from graphwidget.model.scenes import Recomputed, RunningModule, Scene, Sight, Value
 from graphwidget.model.sizes import bytes_text, type_text
 from graphwidget.model.starved import KeptGradients, StarvedParameters, UnheldLeaf
 from graphwidget.model.steps import Step, Steps
@@ -72,12 +73,14 @@ __all__ = [
     "Look",
     "ModuleCall",
     "Node",
+    "NonFinite",
     "NodeFacts",
     "Output",
     "Owner",
     "Place",
     "Prediction",
     "Reason",
+    "Recomputed",
     "Record",
     "SavedTensor",
     "RunningModule",

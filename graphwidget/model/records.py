@@ -309,7 +309,8 @@ class CellRun:
     """One run of a cell: `run` counts from 0, `cell` is its execution count, `error` what it raised.
 
     Or a file of the user's own that code ran in: `file` is its path, `cell` is None, and `run` is below 0, except for a
-    script, which is what runs itself. `edited`: the file is not what ran, so its `source` is empty.
+    script, which is what runs itself. `edited`: the file is not what ran, so its `source` is empty. `changed`: it has
+    been edited since its code was first seen, and its `source` is that of what ran.
 
     `grad_before` and `grad_after`: whether grad mode was on when it began, and when it ended (or at its last error).
     `modules`: the modules that the notebook's variables named at its last error, and whether any of their parameters
@@ -335,6 +336,7 @@ class CellRun:
     scene: Scene = Scene()
     file: str | None = None
     edited: bool = False
+    changed: bool = False
 
 
 @dataclass(frozen=True)

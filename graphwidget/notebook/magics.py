@@ -27,6 +27,7 @@ VERBS = {
     "explain": "[NAME] what went wrong, or would",
     "forecast": "NAME [--retain-graph] what NAME.backward() would do",
     "steps": "NAME [--retain-graph] | N  node by node: what NAME.backward() would do, or what call N did",
+    "nan": "NAME  the first value or gradient below NAME that is not finite; runs a backward that changes nothing",
     "predict": "NAME [fails=no|yes|NODE] [frees=SLOT,SLOT] [--retain-graph] say it before you call NAME.backward()",
     "try": "[N] run the cells again in a fresh process with fix N of the first finding; M.N: of finding M",
     "notes": "on | off: whether errors are explained under their traceback",
@@ -38,10 +39,10 @@ VERBS = {
 RETAIN = "--retain-graph"
 PRESENT, NO_PRESENT = "--present", "--no-present"
 RETAINS = ("forecast", "steps", "predict")  # the verbs that take it
-TAKES_MORE = ("code", "explain", "forecast", "steps", "predict", "notes", "try")
+TAKES_MORE = ("code", "explain", "forecast", "steps", "predict", "nan", "notes", "try")
 USAGE = (
     "%graphwidget [show [--present | --no-present] | on | off | explain [NAME] | "
-    "forecast NAME [--retain-graph] | steps NAME|N | predict NAME [--retain-graph] | try [N] | notes on|off | "
+    "forecast NAME [--retain-graph] | steps NAME|N | predict NAME [--retain-graph] | nan NAME | try [N] | notes on|off | "
     "code [+NAME | -NAME]... | text | svg | reset]"
 )
 _ANSWER = re.compile(r"(fails|frees)=(.*)")
@@ -149,7 +150,7 @@ class Magics:
             return [str(n) for one in findings for n, fix in enumerate(one.fixes, 1) if fix.by_machine]
         if words[1] == "notes":
             return ["on", "off"]
-        return self._names() if words[1] == "explain" else []
+        return self._names() if words[1] in ("explain", "nan") else []
 
     # -- the verbs -------------------------------------------------------------------------------------
 
@@ -273,6 +274,13 @@ class Magics:
             print(api.steps(self._tensor(name), retain_graph=retain or None, gradient=False))
         else:
             raise _usage(f"Of which call? `%graphwidget steps NAME`, or `%graphwidget steps N`. {self._hint('')}")
+
+    def _nan(self, name: str) -> None:
+        from graphwidget.replay import find_nan
+
+        if not name:
+            raise _usage(f"Below which tensor? `%graphwidget nan NAME`. {self._hint('')}")
+        print(find_nan(self._tensor(name)))
 
     def _predict(self, words: list[str], *, retain: bool) -> None:
         from graphwidget import api

@@ -79,8 +79,14 @@ class TrackerSource:
         return self._tracker.running
 
     def drawing(self) -> Drawing:
+        from graphwidget.diagnosis.edited_files import sentence
+
         drawing = self._tracker.drawing()
-        return replace(drawing, findings=self._tried(drawing.findings))
+        drawing = replace(drawing, findings=self._tried(drawing.findings))
+        said = tuple(map(sentence, self._tracker.provenance.book.edited_files()))
+        if not said:
+            return drawing
+        return replace(drawing, snapshot=replace(drawing.snapshot, notes=(*drawing.snapshot.notes, *said)))
 
     def tensor(self, ref: TensorRef, uid: int) -> torch.Tensor:
         search = self.search()

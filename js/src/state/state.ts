@@ -153,6 +153,8 @@ export interface StageActions {
   present(): void;
   /** Opens JupyterLab's menu with which the view can be shown beside the notebook, or says how. */
   dock(): void;
+  /** Makes a low view as high as its content. */
+  full(): void;
 }
 
 /** Predicting what a call does. */

@@ -37,6 +37,16 @@ test("a recording is drawn, and a button that would run something says that noth
   place.remove();
 });
 
+test("a prediction is not offered where nothing can run: no button, and the key does nothing", async () => {
+  const { place, find } = await open(() => ({}));
+  expect(find('[aria-label="Step through a call"]')).not.toBeNull();
+  expect(find('[aria-label="Predict first"]')).toBeNull();
+  find("[role=treeitem]")!.dispatchEvent(new KeyboardEvent("keydown", { key: "q", bubbles: true }));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(find(".gw-guess")).toBeNull();
+  place.remove();
+});
+
 test("a recording travels in time, and tells who keeps a node", async () => {
   const past = reused();
   const first = Number(past.events[0]!.id);
