@@ -42,8 +42,8 @@ RETAINS = ("forecast", "steps", "predict")  # the verbs that take it
 TAKES_MORE = ("code", "explain", "forecast", "steps", "predict", "nan", "notes", "try")
 USAGE = (
     "%graphwidget [show [--present | --no-present] | on | off | explain [NAME] | "
-    "forecast NAME [--retain-graph] | steps NAME|N | predict NAME [--retain-graph] | nan NAME | try [N] | notes on|off | "
-    "code [+NAME | -NAME]... | text | svg | reset]"
+    "forecast NAME [--retain-graph] | steps NAME|N | predict NAME [--retain-graph] | nan NAME | try [N] | "
+    "notes on|off | code [+NAME | -NAME]... | text | svg | reset]"
 )
 _ANSWER = re.compile(r"(fails|frees)=(.*)")
 _MOST_CALLS = 20  # that a message lists

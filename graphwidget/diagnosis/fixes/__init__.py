@@ -89,30 +89,21 @@ FIX_IDS = {
     "clear_last_traceback": "let go of the last traceback",
 }
 
-<<<<<<< HEAD
-# Of these, what changes the meaning of a program: what trains, or what counts as an error. That it runs shows nothing.
-=======
 # Of these, what changes the meaning of a program: what trains, what a gradient is, or what counts as an error. That the
 # program then runs does not show that it is right.
->>>>>>> ready-trial
 CHOICES = frozenset(
     {
         "allow_unused",
         "differentiable_backward",
         "drop_gradient",
-<<<<<<< HEAD
+        "matching_gradient",
+        "new_optimizer",
         "reparametrize",
+        "return_all_gradients",
         "skip_none",
         "straight_through",
         "unfreeze",
-=======
-        "matching_gradient",
-        "new_optimizer",
-        "return_all_gradients",
-        "skip_none",
-        "unfreeze",
         "use_every_parameter",
->>>>>>> ready-trial
     }
 )
 
