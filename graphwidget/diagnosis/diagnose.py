@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from graphwidget.diagnosis.edited_files import with_edited_files
 from graphwidget.diagnosis.findings import inplace, leak, no_grad, none_grads, refused, second_backward, silent
 from graphwidget.diagnosis.findings.refusals import (
     checkpoints,
@@ -168,7 +169,8 @@ def _identity(record: Record, finding: Finding) -> tuple[object, ...]:
 
 def _ready(record: Record, finding: Finding) -> Finding:
     """Return a finding with the offered fixes, their edits shown as lines of the user's cells."""
-    return without_numbers(record, located(record, replace(finding, fixes=_offered(record, finding))))
+    found = located(record, replace(finding, fixes=_offered(record, finding)))
+    return without_numbers(record, with_edited_files(record, found))
 
 
 def _offered(record: Record, finding: Finding) -> tuple[Fix, ...]:

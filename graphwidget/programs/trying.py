@@ -70,6 +70,9 @@ class _Watch:
         self._process, self._began = os.getpid(), time.monotonic()
         if self._job.notebook:
             tracker.notebook = True
+            journal.shell.register_magic_function(
+                lambda line: None, "line", "graphwidget"
+            )  # no view, no trial of a trial
             journal.shell.enable_gui = lambda gui=None: None  # `%matplotlib inline` asks for none
             for names in (journal.shell.user_ns, journal.shell.user_ns_hidden):
                 names.pop("__file__", None)

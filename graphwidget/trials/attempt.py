@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import graphwidget
 from graphwidget.model import BackwardCall, CellError, Finding, Fix, Record, Trial
 from graphwidget.trials.account import Account, account_of
 from graphwidget.trials.judge import hung, judge
@@ -124,9 +123,9 @@ def _run(job: Job, rerun: Rerun, folder: Path, limits: Limits, cancelled: Callab
     file.write_text(job.to_json(), encoding="utf-8")
     temporary.mkdir()
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
-    code = _START.format(root=str(Path(graphwidget.__file__).resolve().parent.parent), job=str(file))
+    code = _START.format(root=str(Path(__file__).resolve().parents[2]), job=str(file))
     environment = {
-        **rerun.environment,
+        **{name: value for name, value in rerun.environment.items() if name != "GRAPHWIDGET_RECORD"},
         "PYTHONDONTWRITEBYTECODE": "1",
         "MPLBACKEND": "agg",  # opens no window
         **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary)),

@@ -227,6 +227,7 @@ export function encode(story: Story, serial: number): string {
         text: S(fix.text as string),
         note: S(fix.note as string),
         edit: (fix.edit as string[]).map(S),
+        tried: S((fix.tried as string) ?? ""),
       })),
     })),
     held: held(story),
@@ -363,6 +364,8 @@ export class FakeKernel {
       case "snapshot":
         if (!this.history.has(Number(message.event))) throw new Error("The picture of this step is no longer stored.");
         return { wire: this.history.get(Number(message.event)) };
+      case "try_fix":
+        return this.tryFix(message);
       case "rebuild":
         for (const slot of this.story.nodes.flatMap((node) => node.slots ?? []))
           Object.assign(slot, { state: 0, freedBy: undefined });
@@ -488,6 +491,17 @@ export class FakeKernel {
       stops: fails ? "raises" : "",
       wire: n === null ? null : encode(story, 1000 + n),
     };
+  }
+
+  /** Says which cells run again; then that the fix passed. */
+  private tryFix(message: Record<string, unknown>): unknown {
+    const lines = ["In[1] and In[2] run again in a fresh process, with the fix, three backward calls further at most."];
+    if (message.confirmed !== 5) return { asks: { key: 5, title: "This fix can be tried", lines } };
+    const fixes = this.story.findings.flatMap((finding) => finding.fixes as Record<string, unknown>[]);
+    const fix = fixes.find(({ key }) => key === message.fix)!;
+    Object.assign(fix, { tried: "Tried: ran 3 further passes in 2.1 s.", passed: true });
+    this.publish();
+    return { said: { kind: "status", text: `${fix.text}. ${fix.tried}`, next: "" } };
   }
 
   /** The question before a call that would raise, unless the message answers it. */

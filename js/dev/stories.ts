@@ -139,6 +139,7 @@ export function reused(): Story {
             verified: true,
             note: "In[2]:1: Same gradients. A fresh node each iteration.",
             edit: ["+ y = t @ a", "  x_out = t @ (x + y)"],
+            key: 7,
           },
           {
             id: "retain_graph_earlier_call",

@@ -118,7 +118,7 @@ def test_a_leaf_that_a_fix_is_known_to_starve_must_have_a_gradient_behind_the_fa
 
 def test_a_loss_that_stays_the_same_while_the_optimizer_steps_is_a_constant():
     after = replace(AFTER, moved=("w",), losses={"train.py:9": (0.5, 0.5, 0.5, 0.5)})
-    assert judged(after).why == "the loss (train.py:9) stays 0.5 while the optimizer steps"
+    assert judged(after).why == "the loss (train.py:9) stays 0.5 while the weights change"
     assert judged(replace(after, moved=())).ok is True
     assert judged(replace(after, losses={"train.py:9": (0.5, 0.4, 0.5)})).ok is True
 
@@ -128,6 +128,14 @@ def test_a_choice_is_not_verified_because_it_runs():
     assert tried.ok is True and not tried.decides
     assert tried.sentence.endswith("Whether it is meant so, only you can say.")
     assert judged(replace(AFTER, ran=0), fix=replace(FIX, id="allow_unused")).decides
+
+
+def test_what_makes_more_train_than_did_is_a_choice():
+    about = replace(FINDING, kind="silent", severity="warning", call=None)
+    before = replace(BEFORE, errors=(), findings={"silent": 1}, ran=4, begun=4)
+    assert judged(finding=about, before=before).decides
+    assert not judged(replace(AFTER, reached=("v", "w")), before, about).decides
+    assert not judged(replace(AFTER, moved=("v",)), before, about).decides
 
 
 def test_memory_is_said_where_it_changes():

@@ -10,6 +10,7 @@ from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph import frozen, switched, unrecorded
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
 from graphwidget.diagnosis.no_graph.cutting import CUTTING, any_of
+from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf, fresh_leaf
 from graphwidget.diagnosis.no_graph.origins import Cut, Origins
 from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import grad_modes, text_edit
@@ -63,6 +64,14 @@ def where_cut(record: Record, call: BackwardCall, name: str) -> Place | None:
     root, spot = expression(name), origins.values.spot_of(call)
     found = next((cut for cut in origins.cuts(root, spot) if cut.sure), None)
     return place_of(found.run, found.statement.lineno) if found is not None else None
+
+
+def where_made_anew(record: Record, call: BackwardCall) -> FreshLeaf | None:
+    """The line that made the root of a call a leaf of its own, from numbers; None: the root is none, or unknown."""
+    if len(call.roots) != 1 or not call.roots[0].is_leaf:
+        return None
+    origins = _origins(record, call)
+    return fresh_leaf(origins.values, expression(root_name(call)), origins.values.spot_of(call))
 
 
 def of_input(call: BackwardCall) -> Finding:
@@ -276,7 +285,7 @@ def _differentiated_once(record: Record, call: BackwardCall, text: str) -> Cause
         return Cause(
             f"`{one.name}.backward` is `@{found}` ({where(place)}): it builds no graph for its gradients. "
             f"{text} got one of them, in spite of `create_graph=True`.",
-            Fix("differentiable_op", sentence, False, line_of(place), edits=edits),
+            Fix("differentiable_backward", sentence, False, line_of(place), edits=edits),
             place,
         )
     return None
@@ -332,8 +341,15 @@ def _gradless(record: Record, cut: Cut) -> Cause:
     works = cut.sure and restore_graph.trains(record.runs.values(), names)
     works = works and restore_graph.meant_to_train(record.runs.values(), moved)
     sentence = f"Take {what} out of `{name}` (In[{run.cell}], line {line})."
+    text = f"{what} ran under `{name}` ({where(place)}): no graph was built."
+    inside = Values(list(record.runs.values())).switching.get(name.split("(")[0].rsplit(".", 1)[-1])
+    if inside is not None and isinstance(outer, ast.FunctionDef):  # a decorator of the user's own
+        place, at = place_of(inside[0], inside[1].lineno), None
+        text = f"{what} runs in what `@{name}` decorates, and that is called under {short(place.source.rstrip(':'))} "
+        text += f"({where(place)}): no graph was built."
+        sentence = f"Drop `@{name}` (In[{run.cell}], line {line})."
     fix = Fix("remove_no_grad", sentence, works, at, edits=edits)
-    return Cause(f"{what} ran under `{name}` ({where(place)}): no graph was built.", fix, place)
+    return Cause(text, fix, place)
 
 
 def _marked(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:

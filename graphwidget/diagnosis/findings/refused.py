@@ -22,7 +22,7 @@ from graphwidget.diagnosis.findings.refusals import (
     unexplained,
     views,
 )
-from graphwidget.diagnosis.fixes.restore_graph import updated_in_place
+from graphwidget.diagnosis.fixes.restore_graph import updates_in_place
 from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax as source
@@ -223,10 +223,10 @@ def _no_parameter(failure: Failure) -> Finding | None:
         return None  # a list, a string: not of autograd
     statement = failure.statement
     name = ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else None
-    update = updated_in_place(failure.cell, statement) if statement is not None and failure.line else ""
+    edits = updates_in_place(failure.place.cell, failure.cell, statement) if statement is not None else ()
     fix = (
-        failure.fix("under_no_grad", "Change its values in place, and record nothing.", failure.under_no_grad(update))
-        if update
+        failure.fix("under_no_grad", "Change its values in place, and record nothing.", edits)
+        if edits
         else failure.fix(
             "under_no_grad",
             "To change its values, use `.copy_(...)` under `with torch.no_grad():`. To compute with other weights, and "

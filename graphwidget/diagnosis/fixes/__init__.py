@@ -89,16 +89,21 @@ FIX_IDS = {
     "clear_last_traceback": "let go of the last traceback",
 }
 
-# Of these, what changes the meaning of a program: what trains, or what counts as an error. That it runs shows nothing.
+# Of these, what changes the meaning of a program: what trains, what a gradient is, or what counts as an error. That the
+# program then runs does not show that it is right.
 CHOICES = frozenset(
     {
         "allow_unused",
         "differentiable_backward",
         "drop_gradient",
+        "matching_gradient",
+        "new_optimizer",
         "reparametrize",
+        "return_all_gradients",
         "skip_none",
         "straight_through",
         "unfreeze",
+        "use_every_parameter",
     }
 )
 
