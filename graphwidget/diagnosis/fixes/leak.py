@@ -47,7 +47,7 @@ def for_pile(record: Record, pile: Pile, lasting: bool) -> tuple[Fix, ...]:
     if not end:
         return (keep,)
     read = is_read(record, source.last_name(name))
-    price = "Its values go, too." + (" What reads them must stand before that." if read else "")
+    price = "Its values go, too." + (" Lines that read them must come before that." if read else "")
     return keep, Fix("del_variable", f"Let go of it when done: `{end}`.", True, None, price, (f"+ {end}",))
 
 
