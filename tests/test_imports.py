@@ -68,6 +68,7 @@ ALLOWED = {
         "render",
         "replies",
         "exports",
+        "trials",
         "api",
         "notebook",
         "replay",

@@ -20,7 +20,7 @@ from graphwidget.diagnosis.findings.refusals import (
     unexplained,
     unused,
 )
-from graphwidget.diagnosis.findings.silences import flat, idle_step, kept_grads, loop_order, starved, unheld
+from graphwidget.diagnosis.findings.silences import custom, flat, idle_step, kept_grads, loop_order, starved, unheld
 from graphwidget.diagnosis.fixes.harm import destroys
 from graphwidget.diagnosis.locating import located
 from graphwidget.diagnosis.numbering import with_numbers, without_numbers
@@ -48,6 +48,7 @@ EXPLANATIONS: dict[str, Explanation] = {
     "once_differentiable": custom_functions.of_once_differentiable,
     "inference": inference.of_call,
     "recomputed": checkpoints.of_recomputation,
+    "unpacked_twice": checkpoints.of_unpacked_twice,
     "checkpoint_inputs": checkpoints.of_inputs,
     "checkpoint_not_needed": checkpoints.of_unneeded,
     "ready_twice": replicas.of_ready_twice,
@@ -72,12 +73,13 @@ DETECTORS: tuple[Detector, ...] = (
     flat.find,
     kept_grads.find,
     loop_order.find,
+    custom.find,
     none_grads.of_reads,
     inplace.would_fail,
 )
 
 # Reasons that are the same whether the call itself raised, or a call inside it: of a checkpoint, or of the user's code.
-_WHATEVER_CALLED = ("inference", "recomputed", "ready_twice")
+_WHATEVER_CALLED = ("inference", "recomputed", "unpacked_twice", "ready_twice")
 
 _SEVERITIES = ("error", "warning", "info")
 _SIMULATED = ("second_backward", "inplace")  # kinds of finding whose fixes are simulated on the graph

@@ -8,7 +8,7 @@ from harness import screenshot, wait_for
 pytestmark = pytest.mark.e2e
 
 HERE = Path(__file__).resolve().parent
-COVERED = (HERE / "overlaps.js").read_text()
+COVERED = (HERE / "flaws.js").read_text()
 LECTURE = (HERE.parents[1] / "js" / "test" / "programs" / "lecture.py").read_text().split("# %%\n")[1:]
 
 

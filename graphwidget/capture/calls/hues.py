@@ -6,11 +6,14 @@ order; different names that are seen together have different ones.
 
 Seen together are the roots of the present: those that one cell made or called, and older ones that share nodes with
 them. Roots of older graphs do not count, so in each section of a notebook the first two hues are free again.
+
+One thing is worth more than a hue for life: a failing pair has the first two. Where others had them, these and the pair
+change places when the call fails, in all pictures, also in those of the past.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -29,6 +32,7 @@ class Hues:
 
     def __init__(self) -> None:
         self._orders: dict[Key, int] = {}
+        self._made: dict[Key, int] = {}  # the run of the cell that made each of these roots, -1: unknown
         self._names: dict[str, int] = {}  # the order that a name gets unless another root has it
         self._present: dict[str, Key] = {}  # names of the present's roots when the last cell ended, and of called ones
         self._nodes: set[int] = set()  # uids of their nodes, without the leaves
@@ -59,11 +63,42 @@ class Hues:
             below = _computed(graph, tops) - {graph.uid[node] for node in tops} if known else set()
             others = {one: self._orders[at] for one, at in known.items() if at[0] not in below and at in self._orders}
             self._orders[key] = self._free(name, others, avoid)
+            self._made[key] = _run_of(graph, root)
             if not avoid:
                 self._names.setdefault(name, self._orders[key])
             _drop_oldest(self._orders)
+            _drop_oldest(self._made)
         self._present[name] = key
         return self._orders[key]
+
+    def first_two(self, older: BackwardCall, newer: BackwardCall) -> Mapping[int, int]:
+        """Give a failing pair the first two hues; return which orders change: old to new."""
+        pair = [older.order, newer.order]
+        if min(pair) < 0:
+            return {}
+        free = [order for order in (0, 1) if order not in pair]
+        swapped: dict[int, int] = {}
+        for order, first in zip((one for one in dict.fromkeys(pair) if one > 1), free):
+            swapped |= {order: first, first: order}
+        if swapped:
+            since = self._since()
+            for key, order in self._orders.items():
+                if order in swapped and self._made.get(key, -1) >= since:
+                    self._orders[key] = swapped[order]
+            for name in self._present.keys() & self._names.keys():
+                self._names[name] = swapped.get(self._names[name], self._names[name])
+        return swapped
+
+    def is_present(self, call: BackwardCall) -> bool:
+        """Whether the root of a call belongs to the present: a cell of the present made it."""
+        run = call.place.run
+        if call.graph is not None and call.roots and 0 <= call.roots[0].node < len(call.graph):
+            run = self._made.get(key_of(call.graph, call.roots[0])[0], run)
+        return run is not None and run >= self._since()
+
+    def _since(self) -> int:
+        """The first run of a cell that made a root of the present."""
+        return min((self._made[key] for key in self._present.values() if key in self._made), default=self._run)
 
     def _begin(self, graph: Snapshot, root: TensorRef) -> None:
         """A root was called: if a later cell made it, and it shares no node with the present, a new one begins."""
@@ -80,12 +115,14 @@ class Hues:
         for ref, order in zip(refs, self.look(graph, refs)):
             key, name = key_of(graph, ref)
             self._orders[key] = order
+            self._made.setdefault(key, _run_of(graph, ref))
             self._names.setdefault(name, order)
         present = self._seen_together(graph, refs)
         self._run = max([self._run, *(_run_of(graph, ref) for ref in present)])
         self._present = {name: key for key, name in (key_of(graph, ref) for ref in present)}
         self._nodes = _computed(graph, [ref.node for ref in present]) if len(graph) <= MAX_SHARED else set()
         _drop_oldest(self._orders)
+        _drop_oldest(self._made)
         _drop_oldest(self._names)
 
     def look(self, graph: Snapshot, refs: Sequence[TensorRef]) -> list[int]:
@@ -96,7 +133,8 @@ class Hues:
         together = {key_of(graph, ref) for ref in self._seen_together(graph, refs)}
         shown = {name: self._orders[key] for key, name in keys if key in self._orders and (key, name) in together}
         orders = [self._orders.get(key, -1) for key, _ in keys]
-        for i in sorted(range(len(refs)), key=lambda i: graph.seq[refs[i].node]):  # as the program made them
+        # Names that have an order keep it; then as the program made them.
+        for i in sorted(range(len(refs)), key=lambda i: (keys[i][1] not in self._names, graph.seq[refs[i].node])):
             name = keys[i][1]
             if orders[i] < 0:
                 orders[i] = shown[name] = self._free(name, shown)

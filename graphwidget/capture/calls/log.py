@@ -349,11 +349,25 @@ class CallLog:
         after = with_grads(after, grads_now(outputs, self.identity))
         earlier = self.recent().get(call.freed_by) if call.freed_by is not None else None
         call = replace(call, order=self.hues.of_call(call, after, earlier))
+        if call.error and earlier is not None:
+            call = self._with_first_hues(call, earlier)
         if whole:
             self.recognition.remember(pending, call)
         if call.error and call.freed_by is not None:
             call = self.carriers.added_to(call, before, self.provenance.cell_frames(sys._getframe(4)))
         return call, after
+
+    def _with_first_hues(self, call: BackwardCall, earlier: BackwardCall) -> BackwardCall:
+        """Return a call that failed, with one of the first two hues; calls that had these get others."""
+        swapped = self.hues.first_two(earlier, call)
+        if not swapped:
+            return call
+        self.recognition.models.forget()
+        known = self.recent()
+        for n, one in list(known.items()):
+            if one.order in swapped and self.hues.is_present(one):
+                known[n] = replace(one, order=swapped[one.order])
+        return replace(call, order=swapped.get(call.order, call.order))
 
 
 def _runs_everything(pending: PendingCall, error: BaseException | None) -> bool:

@@ -101,6 +101,10 @@ class Models:
     def __len__(self) -> int:
         return len(self._models)
 
+    def forget(self) -> None:
+        """Forget all models: what is on them, such as a hue, does not hold any more."""
+        self._models.clear()
+
     def get(self, key: tuple[int, int]) -> Model | None:
         """Return the model for a shape, if there is one."""
         return self._models.get(key)

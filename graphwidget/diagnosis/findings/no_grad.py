@@ -122,7 +122,8 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
         or _too_late(origins, root, spot, name)
         or switched.switched_off(origins, root, spot, made_of)
         or frozen.frozen(origins, root, spot, made_of)
-        or _compared(origins, root, spot)
+        or _compared(record, origins, root, spot)
+        or _marked(record, origins, root, spot)
         or _unknown(origins, call, root, spot, made_of)
     )
 
@@ -284,7 +285,7 @@ def _differentiated_once(record: Record, call: BackwardCall, text: str) -> Cause
         return Cause(
             f"`{one.name}.backward` is `@{found}` ({where(place)}): it builds no graph for its gradients. "
             f"{text} got one of them, in spite of `create_graph=True`.",
-            Fix("differentiable_op", sentence, False, line_of(place), edits=edits),
+            Fix("differentiable_backward", sentence, False, line_of(place), edits=edits),
             place,
         )
     return None
@@ -351,8 +352,32 @@ def _gradless(record: Record, cut: Cut) -> Cause:
     return Cause(text, fix, place)
 
 
-def _compared(origins: Origins, root: ast.expr, spot: Spot, depth: int = 3) -> Cause | None:
-    """Return the cause if the root was computed from a comparison: ``(pred > 0).float()``; also several steps back."""
+def _marked(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
+    """Return the cause if a custom Function made the root, and says that its output is not differentiable."""
+    for _, node, _ in origins.back(root, spot):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.arg)):
+            continue
+        applied = {name for name in source.calls_in(node) if name.endswith(".apply")}
+        for one in functions(record):
+            calls = [n for n in ast.walk(one.made) if isinstance(n, ast.Call)]
+            marks = [call for call in calls if _called(call) == "mark_non_differentiable"]
+            if f"{one.name}.apply" in applied and marks:
+                place = place_of(one.run, marks[0].lineno)
+                words = f"Leave out that line if a gradient should flow through `{one.name}`."
+                text = f"{short(place.source)} ({where(place)}) says that `{one.name}` has no derivative there."
+                return Cause(text, Fix("differentiable_op", words, False, line_of(place)), place)
+    return None
+
+
+def _called(call: ast.Call) -> str:
+    return ast.unparse(call.func).rsplit(".", 1)[-1]
+
+
+def _compared(record: Record, origins: Origins, root: ast.expr, spot: Spot, depth: int = 3) -> Cause | None:
+    """Return the cause if the root was computed from a comparison: ``(pred > 0).float()``; also several steps back.
+
+    What is compared may have been cut before.
+    """
     signs = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
     for at, node, _ in origins.back(root, spot):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.arg)):
@@ -366,7 +391,7 @@ def _compared(origins: Origins, root: ast.expr, spot: Spot, depth: int = 3) -> C
         of = [part for n in found if isinstance(n.ops[0], signs) for part in (n.left, *n.comparators)]
         had = any_of(origins.has_graph(part, at) for part in of)
         if had is False and depth:
-            before = (_compared(origins, part, at, depth - 1) for part in of)
+            before = (_compared(record, origins, part, at, depth - 1) or _cut(record, origins, part, at) for part in of)
             if cause := next((one for one in before if one is not None), None):
                 return cause
         if had is not False:

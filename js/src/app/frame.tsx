@@ -20,6 +20,7 @@ import { StageBar } from "../panels/stagebar.tsx";
 import { StepperPanel } from "../panels/stepper.tsx";
 import { TablePanel } from "../panels/table.tsx";
 import { ComparisonPanel } from "../time/comparison.tsx";
+import { Spark } from "../time/spark.tsx";
 import { Timeline } from "../time/timeline.tsx";
 
 const MARK_RULES = markRules();
@@ -44,7 +45,10 @@ interface FrameProps extends PanelProps {
 
 export function Frame({ context, graph, canvas, dialog, edge, lens, drawing, subject }: FrameProps): VNode {
   const props = { context, graph };
+  const { root } = context;
   const { walk, guess, presents, running, answer } = context.state;
+  const { now } = context.state;
+  const spark = now && now.events.length > 0 && root.dataset.low !== undefined ? <Spark graph={now} /> : null;
   const finding = presents ? presented(graph) : null;
   // For an audience a finding is a headline over the picture; with nothing to say the picture is alone.
   const speaks = walk || guess || running || answer?.kind === "alert";
@@ -52,7 +56,7 @@ export function Frame({ context, graph, canvas, dialog, edge, lens, drawing, sub
   return (
     <>
       <style>{MARK_RULES}</style>
-      <Header {...props} boxes={drawing?.folded.boxes.length ?? 0} />
+      <Header {...props} boxes={drawing?.folded.boxes.length ?? 0} spark={spark} />
       <div class="gw-body" data-stage={stage}>
         <div class="gw-stage">
           <StageBar {...props} canvas={canvas} />

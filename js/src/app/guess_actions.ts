@@ -23,6 +23,8 @@ export function guessActions(context: Context, picture: Picture): GuessActions {
   }
 
   function guess(root: Root | null = usual(), retain = false): void {
+    // Nothing can be called where there is no kernel: then there is nothing to predict.
+    if (root && (state.link === "recorded" || state.link === "gone")) return;
     if (state.walk) context.act.walk(null);
     if (state.past) context.act.travel(null);
     const fresh: Guess | null = root && {

@@ -42,7 +42,14 @@ export function stageActions(context: Context, model: Model): StageActions {
     set({ answer: statusAnswer(`The view can be shown beside the notebook. ${HOW}`) });
   }
 
-  return { present, dock };
+  /** The height follows the content again. */
+  function full(): void {
+    model.set("height", 0);
+    model.save_changes();
+    context.redraw();
+  }
+
+  return { present, dock, full };
 }
 
 /** Presents as the model says. */

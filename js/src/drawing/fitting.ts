@@ -50,7 +50,9 @@ export class Fitting {
     const { graph, folded, plan, space } = drawing;
     const { content } = space;
     if (viewport.taken || folded.boxes.length > MOST_CARDS) return false;
-    if (this.#form + 1 < FORMS.length && content.h * FULL_SCALE > room.h) {
+    // A wide picture is drawn smaller anyway: then higher cards have room, too.
+    const needed = Math.min(FULL_SCALE, room.w / content.w);
+    if (this.#form + 1 < FORMS.length && content.h * needed > room.h) {
       this.#form++;
       this.fresh = true;
       return true;

@@ -251,13 +251,16 @@ export class Picture implements Drawer {
   /** `big`: drawn as a bitmap, which gets all details and picks its own level. */
   protected sceneOptions({ preview, highlight, search, walk, guess, comparison }: State, big: boolean): SceneOptions {
     const hits = this.#hits();
+    const { low, width } = this.#root.dataset;
+    const compact = low !== undefined || width === "compact";
     return {
       measure: this.#measure,
       level: big ? 3 : this.#level,
       ...this.fitting.options,
-      ...(this.#root.dataset.width === "compact" && { compact: true, dense: false }),
+      ...(compact && { compact: true, dense: false }),
       room: this.#room,
-      buttons: true,
+      // A low view is to be read; its buttons would take the room of the picture.
+      buttons: low === undefined,
       asks: isAsked(guess),
       forecast: walk || guess ? null : (preview?.forecasts?.[preview.mode] ?? null),
       hits: hits.length > 0 ? new Set(hits) : null,

@@ -54,8 +54,14 @@ function ShowMenu({ context: { act, state } }: Pick<PanelProps, "context">): VNo
   );
 }
 
-/** `boxes`: number of boxes drawn; 0 while there is no drawing. */
-export function Header({ context, graph, boxes }: PanelProps & { boxes: number }): VNode {
+interface HeaderProps extends PanelProps {
+  /** Number of boxes drawn; 0 while there is no drawing. */
+  boxes: number;
+  /** The timeline of a low view. */
+  spark: VNode | null;
+}
+
+export function Header({ context, graph, boxes, spark }: HeaderProps): VNode {
   const { act, state } = context;
   const steps = state.walk?.steps;
   const about = useMemo(() => {
@@ -65,6 +71,8 @@ export function Header({ context, graph, boxes }: PanelProps & { boxes: number }
   }, [graph, boxes, steps]);
   const [shape, words] = status(state);
   const found = graph?.findings.length ?? 0;
+  const low = context.root.dataset.low !== undefined;
+  const isLive = state.link !== "recorded" && state.link !== "gone";
   return (
     <div class="gw-head">
       <Logo />
@@ -73,6 +81,7 @@ export function Header({ context, graph, boxes }: PanelProps & { boxes: number }
         {about}
       </span>
       <SearchBox context={context} graph={graph} />
+      {low && spark}
       <span
         class="gw-pill"
         role="status"
@@ -91,19 +100,26 @@ export function Header({ context, graph, boxes }: PanelProps & { boxes: number }
         shortcut="s"
         disabled={!graph || graph.n === 0}
       />
-      <Tool
-        name="guess"
-        label="Predict first"
-        press={() => act.guess(state.guess ? null : undefined)}
-        shortcut="q"
-        disabled={!graph?.roots.some((root) => root.alive)}
-      />
+      {isLive && (
+        <Tool
+          name="guess"
+          label="Predict first"
+          press={() => act.guess(state.guess ? null : undefined)}
+          shortcut="q"
+          disabled={!graph?.roots.some((root) => root.alive)}
+        />
+      )}
       <Tool name="search" label="Search" press={() => act.search(state.search ? null : "")} shortcut="/" />
       <Tool name="fit" label="Fit" press={act.fit} shortcut="0" />
       <Tool name="legend" label="Legend" press={act.legend} shortcut="l" />
       {state.presents && (
         <Button class="gw-btn gw-onstage" press={act.present} title="End presenting (p)">
           End presenting
+        </Button>
+      )}
+      {low && (
+        <Button class="gw-link" press={act.full} title="As high as its content">
+          full view
         </Button>
       )}
       <Tool name="more" label="More: table view, export, tidy, keys" press={act.more} shortcut="?" />

@@ -120,7 +120,9 @@ export class RootBars {
   update(): void {
     const { state } = this.#context;
     const graph = shown(state);
-    const roots = graph?.roots.filter(({ alive, id }) => alive && this.#canvas.byKey.has(`root${id}`)) ?? [];
+    const low = this.#context.root.dataset.low !== undefined;
+    const isShown = ({ alive, id }: Root) => alive && !low && this.#canvas.byKey.has(`root${id}`);
+    const roots = graph?.roots.filter(isShown) ?? [];
     const bars = roots.map((root) => {
       const key = `${root.id} ${root.path}`;
       const hold = (element: HTMLElement | null) => {

@@ -201,11 +201,12 @@ export function leaf(
   hasGrad: boolean,
   gone = false,
   font = "leafname",
+  cut = false,
 ): Mark[] {
   return [
     rect(x, y, width, LEAF_H, gone ? "leaf ghost" : "leaf", 9),
     bowl(x + 6, y + 8, hasGrad),
-    { ...text(x + 21, y + LEAF_H / 2, name, gone ? `${font} quiet` : font), cut: name.includes("…") },
+    { ...text(x + 21, y + LEAF_H / 2, name, gone ? `${font} quiet` : font), cut: cut || name.includes("…") },
   ];
 }
 

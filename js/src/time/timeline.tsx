@@ -15,6 +15,8 @@ import { stretchesOf } from "./stretches.ts";
 
 const HEIGHT = 84;
 const FIRST_WIDTH = 640;
+/** From this number on there is no room for the word beside it. */
+const MANY_STEPS = 1000;
 /** An event needs this many px: the number of its cell has room in it. */
 const EVENT = 34;
 
@@ -41,6 +43,7 @@ function Stepper({ context: { act, set, state }, graph, at }: MomentProps): VNod
   const event = graph.events[at]!;
   const last = graph.events[n - 1]!;
   const toNow = () => act.travel(null);
+  const where = `${(event.id + 1).toLocaleString("en")} of ${(last.id + 1).toLocaleString("en")}`;
   return (
     <div class="gw-stepper">
       <div class="gw-row">
@@ -55,9 +58,9 @@ function Stepper({ context: { act, set, state }, graph, at }: MomentProps): VNod
           shortcut="b"
         />
       </div>
-      <div class="gw-when">
-        <b>{atEnd ? "Now" : "In the past"}</b>
-        <span class="gw-mute">{` · step ${(event.id + 1).toLocaleString("en")} of ${(last.id + 1).toLocaleString("en")}`}</span>
+      <div class="gw-when" title={`step ${where}`}>
+        <b>{atEnd ? "Now" : "Past"}</b>
+        <span class="gw-mute">{` · ${last.id < MANY_STEPS ? "step " : ""}${where}`}</span>
       </div>
       <div class="gw-mute gw-when" title={eventTitle(event)}>
         {eventTitle(event)}

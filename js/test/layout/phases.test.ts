@@ -341,6 +341,16 @@ describe("rows", () => {
     expect([...placeRows(3, rank, height, 20, y(15, Number.NaN, 75)).centre]).toEqual([15, 75, 125]);
   });
 
+  test("are further apart where several wires run flat between them, unless they have a place", () => {
+    const [wish, least] = [
+      [0, 12, 0],
+      [0, 0, 8],
+    ];
+    const y = Float32Array.from([15, 70, 120]);
+    expect([...placeRows(3, rank, height, 20, null, { wish, least }).centre]).toEqual([15, 87, 147]);
+    expect([...placeRows(3, rank, height, 20, y, { wish, least }).centre]).toEqual([15, 70, 128]);
+  });
+
   test("give up half of a gap before they move", () => {
     const y = Float32Array.from([15, 65, 105]);
     const { centre } = placeRows(3, rank, Float32Array.from([30, 56, 30]), 20, y);

@@ -3,6 +3,7 @@ import { measureByTable } from "../../src/picture/measure.ts";
 import { drawSlices, type Picture, redrawSlices, sceneOf } from "../../src/picture/picture.ts";
 import { levelOf } from "../../src/picture/scene/context.ts";
 import { importantUids } from "../../src/picture/scene/index.ts";
+import { noTracks } from "../../src/picture/scene/tracks.ts";
 import { type Courses, courseAt } from "../../src/picture/scene/wires.ts";
 import { runSlices } from "../../src/picture/slices.ts";
 import * as SLOT from "../../src/picture/slot.ts";
@@ -402,7 +403,7 @@ it("a card is as wide when its saved tensors are freed as while they were held",
 
 it("a place on a wire is known at every height, also where a piece of it has none", () => {
   const points = Float64Array.from([10, 100, 10, 60, 30, 60, 30, 20]);
-  const course = { points, start: Int32Array.of(0, points.length) } as unknown as Courses;
+  const course = { points, start: Int32Array.of(0, points.length), tracks: noTracks(points) } as unknown as Courses;
   expect([100, 80, 60, 40, 20].map((y) => courseAt(course, 0, y))).toEqual([10, 10, 10, 30, 30]);
   expect(courseAt({ ...course, start: Int32Array.of(2, 6) }, 0, 60)).toBe(10);
 });

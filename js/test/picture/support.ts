@@ -76,21 +76,23 @@ export function classes(item: Item): string[] {
 export function alongWire({ x, y, marks }: Item): { x: number; y: number }[] {
   const line = marks[0] as Extract<Mark, { kind: "path" }>;
   const points: { x: number; y: number }[] = [];
-  for (const [, command, numbers] of line.d.matchAll(/([MVC])([^MVC]*)/g)) {
+  for (const [, command, numbers] of line.d.matchAll(/([MVHC])([^MVHC]*)/g)) {
     const to = numbers!.match(/-?[\d.]+/g)!.map(Number);
     const from = points.at(-1);
     if (!from) {
       points.push({ x: x + to[0]!, y: y + to[1]! });
       continue;
     }
-    const [bx, by] = command === "V" ? [from.x, y + to[0]!] : [x + to[4]!, y + to[5]!];
-    const [ay, cy] = command === "V" ? [from.y, by] : [y + to[1]!, y + to[3]!];
+    const ends: Record<string, [number, number]> = { V: [from.x, y + to[0]!], H: [x + to[0]!, from.y] };
+    const [bx, by] = ends[command!] ?? [x + to[4]!, y + to[5]!];
+    const [cx, cy, dx, dy] =
+      command === "C" ? [x + to[0]!, y + to[1]!, x + to[2]!, y + to[3]!] : [from.x, from.y, bx, by];
     const steps = Math.ceil((Math.abs(bx - from.x) + Math.abs(by - from.y)) / 2);
     for (let i = 1; i <= steps; i++) {
       const t = i / steps;
       const mix = (a: number, b: number, c: number, d: number) =>
         (1 - t) ** 3 * a + 3 * (1 - t) ** 2 * t * b + 3 * (1 - t) * t ** 2 * c + t ** 3 * d;
-      points.push({ x: mix(from.x, from.x, bx, bx), y: mix(from.y, ay, cy, by) });
+      points.push({ x: mix(from.x, cx, dx, bx), y: mix(from.y, cy, dy, by) });
     }
   }
   return points;

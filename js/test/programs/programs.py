@@ -186,4 +186,60 @@ PROGRAMS = {
         ),
     ),
 }
+# Of other shapes: what the pictures were not made for.
+PROGRAMS |= {
+    "grow": Program(
+        (
+            SETUP + "net = nn.Linear(4, 4)\nx = torch.randn(2, 4)",
+            "h = net(x)\nparts = {}",
+            "parts['a'] = h.sum()",
+            "parts['b'] = (h * h).mean()",
+            "parts['c'] = net(h.tanh()).sum()",
+            "parts['d'] = (h.exp() + parts['b']).mean()",
+            "parts['d'].backward()",
+            "parts['c'].backward()",
+        ),
+    ),
+    "gradient_penalty": Program(
+        (
+            SETUP + "D = nn.Sequential(nn.Linear(3, 6), nn.Tanh(), nn.Linear(6, 1))\n"
+            "real, fake = torch.randn(4, 3), torch.randn(4, 3)",
+            "mix = (0.3 * real + 0.7 * fake).requires_grad_()\nscore = D(mix)\n"
+            "slope, = torch.autograd.grad(score.sum(), mix, create_graph=True)\n"
+            "penalty = ((slope.norm(dim=1) - 1) ** 2).mean()\n"
+            "loss = D(fake).mean() - D(real).mean() + 10 * penalty",
+            "loss.backward()",
+            "penalty.backward()",
+        ),
+    ),
+    "many_heads": Program(
+        (
+            SETUP + "trunk = nn.Linear(3, 8)\nheads = nn.ModuleList(nn.Linear(8, 1) for _ in range(6))\n"
+            "x = torch.randn(4, 3)",
+            "shared = torch.relu(trunk(x))\nlosses = [head(shared).pow(2).mean() for head in heads]",
+            "losses[4].backward()",
+            "losses[1].backward()",
+        ),
+    ),
+    "hand_rnn": Program(
+        (
+            SETUP + "w, u = torch.randn(3, 3, requires_grad=True), torch.randn(3, 3, requires_grad=True)\n"
+            "h, xs = torch.zeros(1, 3), torch.randn(12, 1, 3)",
+            "for t in range(4):\n    h = torch.tanh(xs[t] @ w + h @ u)\n    loss_of_step = h.pow(2).sum()\n"
+            "    loss_of_step.backward()",
+        ),
+    ),
+    "actor_critic": Program(
+        (
+            SETUP + "body, actor, critic = nn.Linear(4, 8), nn.Linear(8, 2), nn.Linear(8, 1)\n"
+            "opt = torch.optim.Adam([*body.parameters(), *actor.parameters(), *critic.parameters()])\n"
+            "state, reward = torch.randn(5, 4), torch.randn(5)",
+            "features = torch.relu(body(state))\npolicy = torch.log_softmax(actor(features), -1)\n"
+            "value = critic(features).squeeze(-1)\nadvantage = reward - value\n"
+            "actor_loss = -(policy[:, 0] * advantage).mean()\ncritic_loss = advantage.pow(2).mean()",
+            "critic_loss.backward()\nopt.step()",
+            "actor_loss.backward()",
+        ),
+    ),
+}
 PROGRAMS["lecture"] = lecture()

@@ -48,6 +48,6 @@ test("the mouse does the same, the order does not matter, and Escape ends it whe
   view.press("Escape");
   await view.settle();
   expect(view.all("section.gw-comparison")).toEqual([]);
-  expect(view.one(".gw-stepper").textContent).toContain("In the past");
+  expect(view.one(".gw-stepper").textContent).toContain("Past · step");
   expect(view.all(".g-changeword")).toEqual([]);
 });

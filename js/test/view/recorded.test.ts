@@ -2,7 +2,7 @@
 /** A page without a kernel: what is written down with the picture can be asked, and nothing else is offered. */
 import { gzipSync } from "node:zlib";
 import { expect, test, vi } from "vitest";
-import { encode } from "../../dev/fake.ts";
+import { encode } from "../../dev/fake_story.ts";
 import { reused } from "../../dev/stories.ts";
 import { openRecording } from "../../src/app/recorded.ts";
 import { show } from "./support.ts";
@@ -34,6 +34,16 @@ test("a recording is drawn, and a button that would run something says that noth
   find('[aria-label="loss.backward()"]')!.click();
   await vi.waitFor(() => expect(find(".gw-answer")!.textContent).toContain("nothing runs here"));
   expect(find(".gw-keep")!.hidden).toBe(true);
+  place.remove();
+});
+
+test("a prediction is not offered where nothing can run: no button, and the key does nothing", async () => {
+  const { place, find } = await open(() => ({}));
+  expect(find('[aria-label="Step through a call"]')).not.toBeNull();
+  expect(find('[aria-label="Predict first"]')).toBeNull();
+  find("[role=treeitem]")!.dispatchEvent(new KeyboardEvent("keydown", { key: "q", bubbles: true }));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(find(".gw-guess")).toBeNull();
   place.remove();
 });
 

@@ -168,3 +168,47 @@ def test_what_is_remembered_is_bounded(notebook, monkeypatch):
     known = notebook.tracker.hues
     assert len(known._orders) <= 10 and len(known._names) <= 10 and not notebook.tracker.problems
     assert all(call.order >= 0 for call in notebook.tracker.calls)
+
+
+BODY = "z = (t @ a).exp()\none = z.sum()\ntwo = (z * z).sum()\nthree = z.tanh().sum()\nfour = z.exp().sum()"
+
+
+@pytest.mark.parametrize("pair", [("one", "three"), ("three", "two"), ("four", "three"), ("one", "two")])
+def test_a_failing_pair_among_many_roots_has_the_first_two_hues(notebook, offers, pair):
+    notebook.run("earlier = (t @ a).sum()\nearlier.backward()")
+    notebook.run(BODY)
+    notebook.run("one.backward(retain_graph=True)")
+    before = roots(notebook, offers)
+    for name in pair:
+        notebook.run(f"try: {name}.backward()\nexcept RuntimeError: pass")
+    older, newer = notebook.tracker.calls[-2:]
+    assert newer.result == "raised" and newer.freed_by == older.n
+    assert {older.order, newer.order} == {0, 1}
+    after = roots(notebook, offers)
+    assert (after[pair[0]], after[pair[1]]) == (older.order, newer.order)
+    names = {"one", "two", "three", "four"}
+    assert sorted(after[name] for name in names) == [0, 1, 2, 3], "still four hues"
+    assert after["earlier"] == before["earlier"], "a graph that is not drawn with them keeps its hue"
+    # The first call on `one` looks as its root does, and as in the picture of the past.
+    first = next(call for call in notebook.tracker.calls if call.retain_graph)
+    assert first.order == after["one"]
+    for event in notebook.tracker.events:
+        for root in offers.past(event.snapshot) if event.snapshot else ():
+            assert root.order == after.get(root.ref.path, root.order)
+
+
+def test_one_root_that_is_called_twice_has_the_first_hue(notebook, offers):
+    notebook.run(BODY)
+    notebook.run("four.backward()")
+    notebook.run("try: four.backward()\nexcept RuntimeError: pass")
+    assert set(looks(notebook).values()) == {0}
+    assert roots(notebook, offers)["four"] == 0 and roots(notebook, offers)["one"] == 3
+
+
+def test_after_a_failing_pair_later_calls_of_a_loop_look_as_their_roots(notebook, offers):
+    notebook.run("one, two = t.exp().sum(), t.tanh().sum()")
+    loop = "for it in range(20):\n    p, q, r = ((t @ a).exp().sum() for _ in range(3))\n    r.backward()"
+    notebook.run(loop)
+    notebook.run("try: r.backward()\nexcept RuntimeError: pass")
+    notebook.run(loop)
+    assert notebook.tracker.calls[-1].order == roots(notebook, offers)["r"]

@@ -3,6 +3,7 @@
 from .browser import Browser, Log, screenshot
 from .frontends import JupyterPage
 from .kernel import Kernel
+from .pictures import open_view, rest, show
 from .process import wait_for
 from .servers import FileServer, JupyterServer, MarimoServer, VoilaServer
 
@@ -15,6 +16,9 @@ __all__ = [
     "Log",
     "MarimoServer",
     "VoilaServer",
+    "open_view",
+    "rest",
     "screenshot",
+    "show",
     "wait_for",
 ]

@@ -18,10 +18,10 @@ from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Spot
 from graphwidget.diagnosis.source.none_values import may_be_none
 from graphwidget.diagnosis.source.paths import local, root_of
-from graphwidget.diagnosis.wording import lines_of, short, spoken
+from graphwidget.diagnosis.wording import at, lines_of, short, spoken
 from graphwidget.model import Place
 
-__all__ = ["at_state"]
+__all__ = ["at_state", "stored_after_call"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,19 @@ def at_state(context: CuttingContext) -> Iterator[Cut]:
         cut = _before_use(context, use)
         if cut is not None:
             yield cut
+
+
+def stored_after_call(context: CuttingContext) -> Iterator[Cut]:
+    """Store the state detached, where the function that makes the call stores it behind the call: no pass reads it."""
+    call = at(context.reuse.later.place)
+    function = source.function_at(context.text(call), call[1]) if call is not None else None
+    if call is None or function is None:
+        return
+    for use in _uses(context):
+        for cut in _stored_detached(context, use):
+            cell, line = cut.at or (0, 0)
+            if cell == call[0] and call[1] < line <= (function[1].end_lineno or 0):
+                yield cut
 
 
 def _uses(context: CuttingContext) -> Iterator[_Use]:

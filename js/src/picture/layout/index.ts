@@ -15,6 +15,7 @@ import { runSlices, type Slices } from "../slices.ts";
 import { placeItems } from "./coordinates.ts";
 import type { Order } from "./crossings.ts";
 import { type Directed, direct } from "./direct.ts";
+import { widerGaps } from "./gaps.ts";
 import { type Layered, makeLayers } from "./layers.ts";
 import { orderRows } from "./order.ts";
 import { rankBoxes } from "./ranks.ts";
@@ -27,7 +28,10 @@ export type { LayoutInput, LayoutOutput } from "./types.ts";
 /** A picture of at most `SMALL` boxes gets up to `STARTS` starts of the search for an order while it has crossings. */
 const SMALL = 2000;
 const STARTS = 60;
-/** With at most `FEW` items, `TRIED` orders are placed and the one with the shortest wires and least width is taken. */
+/**
+ * With at most `FEW` items, `TRIED` orders are placed and the one with the shortest wires and least width is taken, and
+ * gaps are made wide enough for the wires in them.
+ */
 const FEW = 600;
 const TRIED = 5;
 
@@ -53,7 +57,8 @@ export function* layoutSlices(input: LayoutInput): Slices<LayoutOutput> {
   const tried = orders.slice(0, layered.items > FEW ? 1 : TRIED);
   const itemX = yield* placeItems(layered, tried, input.width, input.nodesep, previous);
   yield;
-  const rows = placeRows(layered.rows, rank, input.height, input.ranksep, input.previous?.y ?? null);
+  const wider = layered.items > FEW ? null : widerGaps(input, graph, layered, rank, itemX);
+  const rows = placeRows(layered.rows, rank, input.height, input.ranksep, input.previous?.y ?? null, wider);
   const routes = yield* routeEdges(input, graph, layered, rank, itemX, rows);
   return finish(input, rank, layered.itemOf, itemX, rows, routes);
 }

@@ -9,6 +9,10 @@ export interface LayoutInput {
   height: Float32Array;
   /** m pairs `from`, `to`: `from` stands lower on the page (towards the loss), `to` higher (towards the inputs). */
   edges: Int32Array;
+  /** Number of lines that run side by side in each edge; default: one. */
+  lines?: Uint8Array;
+  /** Px at the foot of each box, inside its height, through which wires may run flat; default: none. */
+  foot?: Float32Array;
   /** Lane of each box; NaN or absent: free. In a row, boxes of a smaller lane stand left of boxes of a larger one. */
   lane?: Float32Array;
   /** Centres from an earlier layout, NaN for a new box. Old boxes keep row, order and, where possible, their place. */

@@ -187,10 +187,12 @@ function slotRow(context: Context, card: Card, bowl: boolean): { row: Cell[]; w:
   const freed = freedWidth(context, card);
   // On one line the name needs a gap behind it. The last label of a row needs no gap.
   const beside = card.oneLine ? -3 - bowlRoom(bowl) - context.measure(card.title, sized(context, "op")) : GAP;
-  const room = card.w - textInset(card) - 8 - freed + beside;
+  // On one line the number of a call has its room before there is one: then nothing moves when the call comes.
+  const kept = card.oneLine && card.slots.length > 0 ? Math.max(freed, numberWidth(context, 0)) : freed;
+  const room = card.w - textInset(card) - 8 - kept + beside;
   const rows = slotRows(card, near);
   const row = rows.find((cells) => rowWidth(context, cells) <= room) ?? rows.at(-1)!;
-  const w = rowWidth(context, row) + freed;
+  const w = rowWidth(context, row) + kept;
   return { row, w: w && card.oneLine ? w + 3 : w, freed };
 }
 

@@ -19,6 +19,7 @@ import { RAIL_WIDTH, railItems, railWidth } from "./rail.ts";
 import { Free, middleOf, type Rect, rectAt, unite } from "./rects.ts";
 import { drawFlag } from "./roots.ts";
 import { octagonItems, orderNote, placeTag } from "./tags.ts";
+import type { Gap } from "./tracks.ts";
 import type { Item, Scene } from "./types.ts";
 import { type Courses, keepPassages, wireCourses, wireItems } from "./wires.ts";
 import { writeItems } from "./writes.ts";
@@ -46,7 +47,8 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
   const whole = { x: placed.left + shift[0], y: placed.top + shift[1], w: placed.width, h: placed.height };
   const span = { ...whole, w: whole.w + (context.engineOrder.size > 0 ? 28 : 0) };
   const border = plan.border && drawBorder(plan.border, at, span);
-  const courses = yield* wireCourses(context, plan, (i) => withEdges(plan, i, at(i)), placed, shift);
+  const gaps = gapsOf(plan, placed, shift[1], (i) => withEdges(plan, i, at(i)));
+  const courses = yield* wireCourses(context, plan, (i) => withEdges(plan, i, at(i)), placed, shift, gaps);
 
   // Items that need a free place, the most important first.
   const free = new Free();
@@ -56,8 +58,9 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
     return { x: middleOf(pill) - flag.w / 2, y: pill.y, w: flag.w, h: flag.h };
   });
   for (const flag of flagAreas) free.add(flag);
-  const tags = yield* tagItems(plan, at, courses, border, free);
-  if (border) writeBorder(context, border, context.rail ? whole.x : Number.NEGATIVE_INFINITY, free);
+  const least = context.rail ? whole.x : Number.NEGATIVE_INFINITY;
+  const tags = yield* tagItems(plan, at, courses, border, least, free);
+  if (border) writeBorder(context, border, least, free);
   const badges = yield* leafBadges(context, places, whole, free);
 
   const keyOf = (i: number) => boxes[i]?.key ?? `root${flags[i - boxes.length]!.view.root.id}`;
@@ -92,6 +95,7 @@ function* tagItems(
   at: (i: number) => Rect,
   courses: Courses,
   border: DrawnBorder | null,
+  least: number,
   free: Free,
 ): Slices<Item[]> {
   const { folded, level } = context;
@@ -104,10 +108,28 @@ function* tagItems(
       const [b, tag] = wanted[i]!;
       const wires = rowOf(courses.arriving, b).filter((e) => !courses.flagOf(e));
       if (!wires.length && withFlag.has(b) && !carrier) return;
-      items.push(placeTag(context, tag, at(b), courses, wires, border, free));
+      const item = placeTag(context, tag, at(b), courses, wires, border, least, free);
+      if (item) items.push(item);
     });
   }
   return items;
+}
+
+/** With more boxes than this, wires get no tracks: they could not be told apart anyway. */
+const MOST_BOXES = 600;
+
+/** The gap above each row: from the lowest card of the row above to the room of the row. */
+function gapsOf({ height, flags }: Plan, { y, rank }: LayoutOutput, dy: number, at: (i: number) => Rect): Gap[] {
+  if (height.length > MOST_BOXES) return [];
+  const bottom: number[] = [];
+  const top: number[] = [];
+  const boxes = height.length - flags.length;
+  rank.forEach((r, i) => {
+    const end = i < boxes ? at(i).y + at(i).h : y[i]! + dy + height[i]! / 2;
+    bottom[r] = Math.max(bottom[r] ?? -1 / 0, end);
+    top[r] = Math.min(top[r] ?? 1 / 0, y[i]! + dy - height[i]! / 2);
+  });
+  return top.map((low, r) => ({ high: bottom[r - 1] ?? -1 / 0, low }));
 }
 
 /** The rectangle of a card with the second and third edges of groups and repeats, below which wires end. */

@@ -189,14 +189,17 @@ function leafMade(context: Context, parts: readonly LeafPart[], wide: number, si
   const roots = rootNames(context, mask);
   const [{ x, y, w, text }] = parts as [LeafPart];
   const look = sized(context, "leafname");
-  const name = shorten(text, w - 20, look, context.measure);
+  // Below level 3 letters are larger: without the module, or as a number alone, a name may still be whole.
+  const shorter = [text, text.split(": ").at(-1)!, /^\d+(?= leaves)/.exec(text)?.[0] ?? text];
+  const whole = shorter.find((words) => context.measure(words, look) <= w - 20);
+  const name = whole ?? shorten(text, w - 20, look, context.measure);
   const line = {
     above: path`M${Math.min(w / 2, wide - 12 - x)} ${LEAF_H}V${-y}`,
     right: path`M0 ${LEAF_H / 2}H${wide - x}`,
     left: path`M${w} ${LEAF_H / 2}H${-x}`,
   };
   const marks = side
-    ? [shape(line[side], "leafline"), ...leaf(0, 0, name, w, hasGrad, gone, look)]
+    ? [shape(line[side], "leafline"), ...leaf(0, 0, name, w, hasGrad, gone, look, name !== text)]
     : [bowl(1, 1, hasGrad)];
   return {
     marks,

@@ -1,6 +1,6 @@
 /** The size of each box in px and the places inside it; made once, used by the layout and by the drawing. */
 
-import { doubles, ints } from "../arrays.ts";
+import { bytes, doubles, ints } from "../arrays.ts";
 import { type Box, type Folded, seedSlices } from "../fold/index.ts";
 import type { LayoutInput, LayoutOutput } from "../layout/index.ts";
 import { rowOf } from "../layout/types.ts";
@@ -13,6 +13,7 @@ import { railFits } from "./rail.ts";
 import { type Flag, makeFlags, PILL_H } from "./roots.ts";
 import { type TagText, tagTexts } from "./tags.ts";
 import type { SceneOptions } from "./types.ts";
+import { linesIn } from "./wires.ts";
 
 export interface Plan {
   context: Context;
@@ -137,6 +138,8 @@ export function* inputSlices(plan: Plan, earlier?: Earlier | null): Slices<Layou
     width,
     height,
     edges,
+    lines: linesOf(plan),
+    foot: height.map((h, i) => (i < context.reach.length ? h - plan.top[i]! - plan.cardHeight[i]! : 0)),
     lane: lanes(plan),
     ranksep: rowGap(context.options),
     nodesep: NODE_GAP,
@@ -160,6 +163,15 @@ export function* inputSlices(plan: Plan, earlier?: Earlier | null): Slices<Layou
     input.previous = { x, y };
   }
   return input;
+}
+
+/** Number of lines in each wire. That of a flag has one. */
+function linesOf({ context, edges }: Plan): Uint8Array {
+  const lines = bytes(edges.length >> 1).fill(1);
+  context.folded.edges.forEach((from, i) => {
+    if (i % 2 === 0) lines[i >> 1] = Math.max(1, linesIn(context.reach[from]!));
+  });
+  return lines;
 }
 
 /**

@@ -70,7 +70,10 @@ function shortNames(names: readonly string[], repeated: boolean): string {
   return last ? `${first} … ${last}` : more.length ? `${first} +${more.length}` : first!;
 }
 
-/** Places the tag of a box: on its wire, just below the card; for a carrier on the border. */
+/**
+ * Places the tag of a box: on its wire, just below the card; for a carrier on the border. Not left of `least`. Where no
+ * place is free there is none, unless it is a carrier: it explains the error.
+ */
 export function placeTag(
   context: Context,
   near: TagText,
@@ -78,12 +81,14 @@ export function placeTag(
   courses: Courses,
   wires: Int32Array,
   border: DrawnBorder | null,
+  least: number,
   free: Free,
-): Item {
+): Item | null {
   const label = context.level === 3 ? near : farText(context, near);
   const below = card.y + card.h + (context.options.compact ? 2 : 6);
   const places = tagPlaces(label, card, below, courses, tagWires(context, courses, wires), border);
-  let found = free.take(places);
+  let found = free.take(places.filter(({ x }) => x >= least));
+  if (!found && !label.carrier) return null;
   if (!found) {
     found = places[0]!;
     free.add(found);

@@ -9,6 +9,7 @@ import { type Context, isDimmed, rootsOf, sides } from "./context.ts";
 import { LazyItem } from "./lazy.ts";
 import { type Free, middleOf, type Rect } from "./rects.ts";
 import type { Flag } from "./roots.ts";
+import { type Gap, LINE_GAP, layTracks, noTracks, type Tracks, trackData } from "./tracks.ts";
 import type { Item, RootView } from "./types.ts";
 
 /** Pairs of laid-out boxes, from the lower to the upper one; the wires of flags come last. */
@@ -26,6 +27,8 @@ export interface Courses {
   /** x, y, x, y ... of wire e: `points[start[e]]` to `points[start[e + 1]]`. */
   start: Int32Array;
   points: Float64Array;
+  /** The flat runs of its pieces. */
+  tracks: Tracks;
   /** The root whose flag wire e leaves; null for a wire between boxes. */
   flagOf(e: number): RootView | null;
   /** The roots whose lines run in wire e. */
@@ -33,7 +36,6 @@ export interface Courses {
   isGone(e: number): boolean;
 }
 
-const LINE_GAP = 6;
 const MAX_LINES = 4;
 const PORT_GAP = 52;
 const ARROW = 4;
@@ -42,13 +44,21 @@ const NEARLY = 22;
 /** If boxes are lower than their rows by more than this many px, wires run straight beside higher neighbours. */
 const HIGHER = 9;
 
-/** The courses of all wires. `at`: the visible rectangle of a laid-out box. */
+/** The number of lines in a wire that these roots reach. */
+export function linesIn(mask: number): number {
+  let lines = 0;
+  for (let rest = mask; rest && lines < MAX_LINES; rest &= rest - 1) lines++;
+  return lines;
+}
+
+/** The courses of all wires. `at`: the visible rectangle of a laid-out box. `gaps`: above the rows; none: no tracks. */
 export function* wireCourses(
   context: Context,
   { edges, flags }: Links,
   at: (i: number) => Rect,
   { rank, route, routeStart }: LayoutOutput,
   [dx, dy]: readonly [number, number],
+  gaps: readonly Gap[],
 ): Slices<Courses> {
   const [from, to] = sides(edges);
   const count = from.length;
@@ -84,6 +94,7 @@ export function* wireCourses(
     arriving,
     start,
     points,
+    tracks: noTracks(points),
     flagOf,
     rootsOf(e) {
       const flag = flagOf(e);
@@ -96,6 +107,7 @@ export function* wireCourses(
   yield* spread(courses, leaving, at, 0);
   yield* spread(courses, arriving, at, 1);
   yield* eachSlice(count, (e) => straighten(courses, e, at));
+  if (gaps.length) courses.tracks = layTracks(courses, gaps, (e) => courses.rootsOf(e).length);
   return courses;
 }
 
@@ -107,12 +119,20 @@ const SLANTS = 6;
 const bend = (t: number) => t * t * (3 - 2 * t);
 
 /** Marks the places of wires as occupied; of very many wires only the vertical pieces, as slanted ones take long. */
-export function* keepPassages({ points, start, rootsOf }: Courses, free: Free): Slices<void> {
+export function* keepPassages({ points, start, rootsOf, tracks }: Courses, free: Free): Slices<void> {
   const slants = start.length < MANY ? SLANTS : 0;
   yield* eachSlice(start.length - 1, (e) => {
     const half = (rootsOf(e).length * LINE_GAP) / 2;
     for (let p = start[e]! + 2; p < start[e + 1]!; p += 2) {
       const [ax, ay, bx, by] = points.subarray(p - 2, p + 2) as unknown as [number, number, number, number];
+      const run = tracks.y[p >> 1]!;
+      if (!Number.isNaN(run)) {
+        const across = (rootsOf(e).length * tracks.pitch[p >> 1]!) / 2;
+        free.add({ x: ax - half, y: run, w: 2 * half, h: ay - run });
+        free.add({ x: Math.min(ax, bx), y: run - across, w: Math.abs(bx - ax), h: 2 * across });
+        free.add({ x: bx - half, y: by, w: 2 * half, h: run - by });
+        continue;
+      }
       const steps = Math.abs(ax - bx) < 1 ? 1 : slants;
       const h = (ay - by) / steps;
       for (let i = 1, x = ax; i <= steps; i++) {
@@ -158,12 +178,24 @@ function straighten({ start, points, from }: Courses, e: number, at: (i: number)
   if (x > box.x + 14 && x < box.x + box.w - 14) points[first] = x;
 }
 
-/** Path data through the points, vertical at each of them. */
-function courseData(points: Float64Array, dx: number, dy: number): string {
+/**
+ * Path data through the points of wire e, vertical at each of them, `off` px beside its middle; relative to x0, y0.
+ */
+function courseData({ start, points: all, tracks }: Courses, e: number, off: number, x0: number, y0: number): string {
+  const first = start[e]!;
+  const points = all.subarray(first, start[e + 1]);
+  const [dx, dy] = [off - x0, -y0];
   let d = path`M${points[0]! + dx} ${points[1]! + dy}`;
   for (let i = 2; i < points.length; i += 2) {
     const [ax, ay, bx, by] = [points[i - 2]! + dx, points[i - 1]! + dy, points[i]! + dx, points[i + 1]! + dy];
     const end = i === points.length - 2 ? by + ARROW : by;
+    const k = (first + i) >> 1;
+    if (!Number.isNaN(tracks.y[k]!)) {
+      // Where a wire turns to the right its right line is the lower one: so the lines do not cross.
+      const lower = (Math.sign(bx - ax) * off * tracks.pitch[k]!) / LINE_GAP;
+      d += trackData(ax, bx, tracks.y[k]! + lower + dy, end);
+      continue;
+    }
     const pull = Math.min(26, ay - end, Math.max(10, (ay - end) / 2));
     d += Math.abs(ax - bx) < 0.5 ? path`V${end}` : path`C${ax} ${ay - pull} ${bx} ${end + pull} ${bx} ${end}`;
   }
@@ -171,12 +203,14 @@ function courseData(points: Float64Array, dx: number, dy: number): string {
 }
 
 /** Approximate x of a course at height y, for tags on it. */
-export function courseAt({ points: all, start }: Courses, e: number, y: number): number {
+export function courseAt({ points: all, start, tracks }: Courses, e: number, y: number): number {
   const points = all.subarray(start[e], start[e + 1]);
   const last = points.length - 2;
   for (let i = 2; i <= last; i += 2) {
     const [ax, ay, bx, by] = [points[i - 2]!, points[i - 1]!, points[i]!, points[i + 1]!];
     if (y > ay || y < by) continue;
+    const run = tracks.y[(start[e]! + i) >> 1]!;
+    if (!Number.isNaN(run)) return y > run ? ax : bx;
     // A piece may have no height.
     const t = (ay - y) / (ay - by || 1);
     return ax + (bx - ax) * bend(t);
@@ -215,16 +249,15 @@ export function* wireItems(context: Context, courses: Courses, keys: (i: number)
 /** One line per root, side by side, each with its arrowhead; relative to x0, y0. */
 function lines(context: Context, courses: Courses, e: number, x0: number, y0: number): Mark[] {
   const marks: Mark[] = [];
-  const points = courses.points.subarray(courses.start[e], courses.start[e + 1]);
-  const [tipX, tipY] = points.subarray(-2) as unknown as [number, number];
+  const [tipX, tipY] = courses.points.subarray(0, courses.start[e + 1]).subarray(-2) as unknown as [number, number];
   const far = context.level === 0;
   const roots = courses.rootsOf(e);
   roots.forEach((view, i) => {
-    const dx = (far ? 0 : (i - (roots.length - 1) / 2) * LINE_GAP) - x0;
+    const off = far ? 0 : (i - (roots.length - 1) / 2) * LINE_GAP;
     const hue = view?.hue ?? "r0";
     const look = isDimmed(context, view) ? "dim" : courses.isGone(e) ? "gone" : "";
-    marks.push(...wire(courseData(points, dx, -y0), far ? 1 : (view?.style ?? 1), hue, look, far));
-    if (!far && look !== "dim") marks.push(arrowhead(tipX + dx, tipY - y0 + 0.5, hue));
+    marks.push(...wire(courseData(courses, e, off, x0, y0), far ? 1 : (view?.style ?? 1), hue, look, far));
+    if (!far && look !== "dim") marks.push(arrowhead(tipX + off - x0, tipY - y0 + 0.5, hue));
   });
   return marks;
 }
