@@ -1,5 +1,5 @@
 /** Recorded moments for the dev page and the tests. Names, slots and the engine's order are torch's own. */
-import { call, type FakeNode, type Story } from "./fake.ts";
+import { call, type FakeNode, type Story } from "./fake_story.ts";
 
 const held = (name: string, bytes: number) => ({ name, bytes, type: `float32[${bytes / 4}]` });
 const freed = (name: string, bytes: number, freedBy: number) => ({ ...held(name, bytes), state: 1, freedBy });
