@@ -68,8 +68,10 @@ ALLOWED = {
         "render",
         "replies",
         "exports",
+        "trials",
         "api",
         "notebook",
+        "replay",
     },
     "notebook.session": set(),
     "notebook.views": {"capture", "notebook.session", "notebook.sources", "notebook.widget"},
@@ -85,11 +87,12 @@ ALLOWED = {
         "notebook.notes",
         "record",
     },  # fmt: skip
+    "replay": {"arguments", "model", "engine", "capture", "notebook.session", "notebook.live"},
     "trials": {"model", "diagnosis"},
     "programs": {"trials", "model", "engine", "capture", "diagnosis", "render", "exports", "notebook", "record"},
     "cli": {"model", "exports", "programs", "trials", "notebook", "record"},
     "__main__": {"cli"},
-    "__init__": {"model", "capture", "notebook", "api", "record", "version"},
+    "__init__": {"model", "capture", "notebook", "api", "record", "replay", "version"},
 }
 # The one import that goes up, and only inside a function: `Snapshot.export` and its `to_*` methods read one table.
 UP = ("model.exports", "exports.formats")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from graphwidget.diagnosis.edited_files import with_edited_files
 from graphwidget.diagnosis.findings import inplace, leak, no_grad, none_grads, refused, second_backward, silent
 from graphwidget.diagnosis.findings.refusals import (
     checkpoints,
@@ -19,7 +20,7 @@ from graphwidget.diagnosis.findings.refusals import (
     unexplained,
     unused,
 )
-from graphwidget.diagnosis.findings.silences import flat, idle_step, kept_grads, loop_order, starved, unheld
+from graphwidget.diagnosis.findings.silences import custom, flat, idle_step, kept_grads, loop_order, starved, unheld
 from graphwidget.diagnosis.fixes.harm import destroys
 from graphwidget.diagnosis.locating import located
 from graphwidget.diagnosis.numbering import with_numbers, without_numbers
@@ -47,6 +48,7 @@ EXPLANATIONS: dict[str, Explanation] = {
     "once_differentiable": custom_functions.of_once_differentiable,
     "inference": inference.of_call,
     "recomputed": checkpoints.of_recomputation,
+    "unpacked_twice": checkpoints.of_unpacked_twice,
     "checkpoint_inputs": checkpoints.of_inputs,
     "checkpoint_not_needed": checkpoints.of_unneeded,
     "ready_twice": replicas.of_ready_twice,
@@ -71,12 +73,13 @@ DETECTORS: tuple[Detector, ...] = (
     flat.find,
     kept_grads.find,
     loop_order.find,
+    custom.find,
     none_grads.of_reads,
     inplace.would_fail,
 )
 
 # Reasons that are the same whether the call itself raised, or a call inside it: of a checkpoint, or of the user's code.
-_WHATEVER_CALLED = ("inference", "recomputed", "ready_twice")
+_WHATEVER_CALLED = ("inference", "recomputed", "unpacked_twice", "ready_twice")
 
 _SEVERITIES = ("error", "warning", "info")
 _SIMULATED = ("second_backward", "inplace")  # kinds of finding whose fixes are simulated on the graph
@@ -166,7 +169,8 @@ def _identity(record: Record, finding: Finding) -> tuple[object, ...]:
 
 def _ready(record: Record, finding: Finding) -> Finding:
     """Return a finding with the offered fixes, their edits shown as lines of the user's cells."""
-    return without_numbers(record, located(record, replace(finding, fixes=_offered(record, finding))))
+    found = located(record, replace(finding, fixes=_offered(record, finding)))
+    return without_numbers(record, with_edited_files(record, found))
 
 
 def _offered(record: Record, finding: Finding) -> tuple[Fix, ...]:

@@ -15,7 +15,9 @@ Three numbers name things, and they are never mixed:
 from graphwidget.model.comparison import Comparison, VariableChange
 from graphwidget.model.cutting import cut, cut_edit
 from graphwidget.model.edits import TextEdit
+from graphwidget.model.fixes import Fix, Trial
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
+from graphwidget.model.nonfinite import NonFinite
 from graphwidget.model.parts import (
     KEEPS_MEMORY,
     Kind,
@@ -41,18 +43,16 @@ from graphwidget.model.records import (
     Drawing,
     Event,
     Finding,
-    Fix,
     Forecast,
     Look,
     Reason,
     Record,
     Write,
 )
-from graphwidget.model.scenes import RunningModule, Scene, Sight, Value
+from graphwidget.model.scenes import Recomputed, RunningModule, Scene, Sight, Value
 from graphwidget.model.sizes import bytes_text, type_text
 from graphwidget.model.starved import KeptGradients, StarvedParameters, UnheldLeaf
 from graphwidget.model.steps import Step, Steps
-from graphwidget.model.trials import Trial
 from graphwidget.model.verdicts import Verdict
 
 __all__ = [
@@ -73,12 +73,14 @@ __all__ = [
     "Look",
     "ModuleCall",
     "Node",
+    "NonFinite",
     "NodeFacts",
     "Output",
     "Owner",
     "Place",
     "Prediction",
     "Reason",
+    "Recomputed",
     "Record",
     "SavedTensor",
     "RunningModule",

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import zlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from graphwidget.model.edits import TextEdit
+from graphwidget.model.fixes import Fix
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
-from graphwidget.model.parts import ModuleCall, Place, TensorRef, spot_text
+from graphwidget.model.parts import ModuleCall, Place, TensorRef
 from graphwidget.model.scenes import Scene
 from graphwidget.model.starved import KeptGradients, StarvedParameters, UnheldLeaf
-from graphwidget.model.trials import Trial
 
 __all__ = [
     "BackwardCall",
@@ -22,7 +22,6 @@ __all__ = [
     "Drawing",
     "Event",
     "Finding",
-    "Fix",
     "Forecast",
     "Look",
     "Reason",
@@ -174,55 +173,6 @@ class BackwardCall:
 
 
 @dataclass(frozen=True)
-class Fix:
-    """A change of the program that helps. `id` says its kind, such as ``"retain_graph_earlier_call"`` or ``"detach"``.
-
-    `edits` are what it changes in the texts of the cells, `at` the (cell, line) of the first, and `edit` shows them as
-    lines of code with "+ ", "- " or "  " in front; an advice has none. A new statement behind all cells (``del out``)
-    is in `edit` alone.
-
-    `verified`: a simulation of it succeeded (where no graph was built, the text leaves no doubt), and its edit fits
-    the program; or the program ran with it: `tried`. `status` says which.
-
-    `by_hand`: no line of the program is to be changed for it (a button is pressed, a cell is run again).
-    `starves`: trained leaves that would get no gradient any more, or none from the call that failed.
-
-    Examples
-    --------
-    >>> from graphwidget import Fix
-    >>> fix = Fix("detach", "detach `h` where it is carried over", verified=True, at=(2, 4))
-    >>> fix.at  # cell and line
-    (2, 4)
-    """
-
-    id: str
-    text: str
-    verified: bool = False
-    at: tuple[int, int] | None = None  # (cell, line)
-    price: str = ""
-    edit: tuple[str, ...] = ()
-    by_hand: bool = False
-    starves: tuple[str, ...] = ()
-    edits: tuple[TextEdit, ...] = ()
-    tried: Trial | None = None
-
-    @property
-    def status(self) -> Literal["advice", "simulated", "tried"]:
-        """How it is known that the fix helps, or does not."""
-        if self.tried is not None and self.tried.decides:
-            return "tried"
-        return "simulated" if self.verified else "advice"
-
-    @property
-    def spot(self) -> str:
-        """Where it changes the program, as text; empty where it changes nothing."""
-        if self.at is not None:
-            return spot_text(*self.at)
-        first = self.edits[0] if self.edits else None
-        return spot_text(None, first.start[0], first.file) if first is not None and first.file is not None else ""
-
-
-@dataclass(frozen=True)
 class Finding:
     """One thing worth saying. Plain text only.
 
@@ -265,6 +215,11 @@ class Finding:
     stored_at: Place | None = None  # the line that keeps a graph
     cut_at: Place | None = None  # the line that leaves the graph
     names: tuple[str, ...] = ()  # the tensors, parameters and variables that it is about, as the user would write them
+
+    def key(self, fix: Fix) -> int:
+        """A number that names a fix of this finding, the same in all findings that are made of the same record."""
+        return zlib.crc32(repr((self.kind, self.call, fix.id, fix.at, fix.edit, fix.edits)).encode()) or 1
+
     unexplained: str = ""  # the whole message of an error whose reason is not known
 
 
@@ -354,7 +309,8 @@ class CellRun:
     """One run of a cell: `run` counts from 0, `cell` is its execution count, `error` what it raised.
 
     Or a file of the user's own that code ran in: `file` is its path, `cell` is None, and `run` is below 0, except for a
-    script, which is what runs itself. `edited`: the file is not what ran, so its `source` is empty.
+    script, which is what runs itself. `edited`: the file is not what ran, so its `source` is empty. `changed`: it has
+    been edited since its code was first seen, and its `source` is that of what ran.
 
     `grad_before` and `grad_after`: whether grad mode was on when it began, and when it ended (or at its last error).
     `modules`: the modules that the notebook's variables named at its last error, and whether any of their parameters
@@ -380,6 +336,7 @@ class CellRun:
     scene: Scene = Scene()
     file: str | None = None
     edited: bool = False
+    changed: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from graphwidget.model.parts import Place
 
-__all__ = ["RunningModule", "Scene", "Sight", "Value"]
+__all__ = ["Recomputed", "RunningModule", "Scene", "Sight", "Value"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,18 @@ class RunningModule:
 
 
 @dataclass(frozen=True, slots=True)
+class Recomputed:
+    """The first tensor that a checkpoint saved otherwise when it ran again.
+
+    `position` counts from 0, `seq` is the sequence number of the node that saved it in the forward, `slot` its name.
+    """
+
+    position: int
+    seq: int = -1
+    slot: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Scene:
     """Where an error was raised.
 
@@ -87,6 +99,8 @@ class Scene:
         The function that a checkpoint was running again, as its qualified name. Empty: none.
     computed
         Names of computed tensors that modules keep. Only of errors of a copy.
+    recomputed
+        What a checkpoint saved otherwise when it ran again; None: unknown, or another error.
     """
 
     grad_mode: bool | None = None
@@ -98,6 +112,7 @@ class Scene:
     inference: tuple[str, ...] = ()
     checkpointed: str = ""
     computed: tuple[str, ...] = ()
+    recomputed: Recomputed | None = None
 
     def value(self, name: str) -> Value | None:
         """The variable of a name in the line that raised."""

@@ -40,6 +40,11 @@ FLAG_OF_NO_LEAF = ("you can only change requires_grad flags of leaf variables",)
 NO_LEAF_OPTIMIZED = ("can't optimize a non-leaf Tensor",)
 NO_PARAMETER = ("(torch.nn.Parameter or None expected)",)
 TO_NUMPY = ("Can't call numpy() on Tensor that requires grad",)
+TO_NUMBER = (
+    "cannot be converted to Scalar",
+    "only one element tensors can be converted to Python scalars",
+    "Boolean value of Tensor with more than one value is ambiguous",
+)
 COPIED = ("support the deepcopy protocol",)
 NO_FLOAT = ("nly Tensors of floating point",)
 INFERENCE = ("Inference tensors cannot be saved for backward",)
@@ -55,7 +60,11 @@ INFERENCE_FLAG = ("Setting requires_grad=True on inference tensor",)
 
 # ---- of checkpoints
 CHECKPOINT_METADATA = ("Recomputed values for the following tensors have different metadata",)
-CHECKPOINT_COUNT = ("A different number of tensors was saved during the original forward and recomputation",)
+CHECKPOINT_COUNT = (
+    "A different number of tensors was saved during the original forward and recomputation",
+    "trying to save more tensors during recomputation than during the original forward pass",
+)
+CHECKPOINT_UNPACKED = ("Unpack is being triggered for a tensor that was already unpacked once",)
 CHECKPOINT_INPUTS = (
     "torch.utils.checkpoint is incompatible with .grad()",
     "Checkpointing is not compatible with .grad()",
@@ -78,6 +87,7 @@ AUTOGRAD_CALL = (
     ("once_differentiable", ONCE_DIFFERENTIABLE),
     ("inference", (*INFERENCE, *INFERENCE_WRITTEN)),
     ("recomputed", (*CHECKPOINT_METADATA, *CHECKPOINT_COUNT)),
+    ("unpacked_twice", CHECKPOINT_UNPACKED),
     ("checkpoint_inputs", CHECKPOINT_INPUTS),
     ("checkpoint_not_needed", CHECKPOINT_NOT_NEEDED),
     ("ready_twice", READY_TWICE),

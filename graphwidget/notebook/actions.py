@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
@@ -25,6 +26,7 @@ from graphwidget.model import BackwardCall, CellRun, Event, Snapshot, bytes_text
 from graphwidget.notebook.offers import Offer, Offers
 from graphwidget.notebook.requests import VERBS, Refused, Request, checked, number_of
 from graphwidget.notebook.sources import OutOfDate, Source
+from graphwidget.notebook.trying import CannotTry, Clicked, Trying
 from graphwidget.notebook.turns import Job, Turns
 from graphwidget.render.wire import encode
 from graphwidget.render.words import count
@@ -65,6 +67,8 @@ class Actions:
         Draws the picture again; must not raise.
     rerun
         Runs a recorded cell again and returns what it raised; None where no cells are recorded.
+    trying
+        Tries fixes; None where no cells are recorded.
 
     Attributes
     ----------
@@ -80,6 +84,7 @@ class Actions:
         refresh: Callable[[], None],
         *,
         rerun: Callable[[CellRun], BaseException | None] | None = None,
+        trying: Trying | None = None,
     ) -> None:
         self.source: Source | None = None
         self._offers = offers
@@ -87,12 +92,15 @@ class Actions:
         self._send = send
         self._refresh = refresh
         self._rerun = rerun
+        self._trying = trying
+        self._clicked = Clicked()
         self._why_not: str | None = None
         self._stepping = Stepping()
 
     def refuse_all(self, why: str) -> None:
         """From now on every request is refused with `why`."""
         self._why_not = why
+        self._clicked.cancel()
 
     def _tracked(self) -> Source:
         if self.source is None:
@@ -108,7 +116,9 @@ class Actions:
             if self._why_not is not None:
                 raise Refused(self._why_not, AGAIN)
             request = checked(message)
-            if VERBS[request.verb].takes_turn:
+            if VERBS[request.verb].long:
+                threading.Thread(target=self._answer, args=(request,), daemon=True).start()
+            elif VERBS[request.verb].takes_turn:
                 self._turns.submit(self._job(request))
             else:
                 self._answer(request)
@@ -159,6 +169,8 @@ class Actions:
 
     def _cancel(self, request: int) -> dict[str, Any]:
         done = self._turns.cancel(request)
+        if done is None and self._clicked.cancel():
+            return {"cancelled": request}
         if done is False:
             raise Refused("It is running already.", "Interrupt the kernel to stop it.")
         if done is None:
@@ -328,6 +340,21 @@ class Actions:
             raise Refused(f"{OUT_OF_DATE}: {error}", LOOK_AGAIN) from None
         ran = self._run(source, tensor, _written(offer, retain_graph), retain_graph, keep_grad)
         return {**ran, **prediction.compared()}
+
+    def _try_fix(self, fix: int, confirmed: int) -> dict[str, Any]:
+        """Run the recorded cells again with a fix, in a fresh process, if `confirmed` is the key of that question."""
+        if self._trying is None or self._tracked().tracker is None:
+            raise Refused("A fix is tried by running recorded cells again, and none are recorded here.")
+        try:
+            asks, said = self._clicked.answer(self._trying, self._offers.drawing.findings, fix, confirmed)
+        except LookupError:
+            raise Refused(f"{OUT_OF_DATE}: that fix is gone.", LOOK_AGAIN) from None
+        except CannotTry as why:
+            raise Refused(str(why)) from None
+        if asks is not None:
+            return {"asks": asks}
+        self._refresh()
+        return {"said": _message(said)}
 
     def _rebuild(self, root: int) -> dict[str, Any]:
         """Run the cells again that made this root's graph; stop at the first error."""

@@ -9,16 +9,18 @@ a callback would overwrite `sys.last_value`, so none gets out.
 from __future__ import annotations
 
 import logging
+import os
 import sys
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from graphwidget import torch_internals
 from graphwidget.capture.tracker import Tracker
-from graphwidget.model import CellRun
+from graphwidget.model import CellRun, Finding
 from graphwidget.notebook import session
 from graphwidget.notebook.magics import Magics
 from graphwidget.notebook.sources import TrackerSource
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from graphwidget.capture.owners.search import Search
+    from graphwidget.notebook.trying import Trying
     from graphwidget.notebook.widget import AutogradView
 
 __all__ = ["Extension", "load_ipython_extension", "unload_ipython_extension"]
@@ -44,6 +47,7 @@ class _OpenCell:
     info: object
     number: int | None
     tracked: bool
+    began: float = field(default_factory=time.monotonic)
 
 
 def _quietly(method: Callable[..., None]) -> Callable[..., None]:
@@ -72,6 +76,9 @@ class Extension:
         self._rerunning: CellRun | None = None
         # Newer IPythons count a cell before it runs, older ones after it.
         self._counted_first: bool | None = None
+        self._seconds: dict[int, float] = {}  # how long cells took, by their numbers
+        self._trying: Trying | None = None
+        self._folder, self._environment = _folder(), dict(os.environ)
         self.magics = Magics(self)
         # Each access to a bound method makes a new object; these are the ones to unregister.
         self._callbacks = {"pre_run_cell": self._pre_run_cell, "post_run_cell": self._post_run_cell}
@@ -144,6 +151,8 @@ class Extension:
         """Forget calls, events and ghosts; go on with the live graph."""
         was_on = self.on
         self.switch_off()
+        if self._trying is not None:
+            self._trying.forget()
         notes = self.tracker.notes
         self.tracker = self._new_tracker()
         self.tracker.notes = notes
@@ -228,6 +237,8 @@ class Extension:
         if at is None:
             return
         ended, self._open = self._open[at:], self._open[:at]
+        if ended[0].number is not None:
+            self._seconds[ended[0].number] = time.monotonic() - ended[0].began
         try:
             for cell in reversed(ended):
                 if cell.tracked:
@@ -292,7 +303,24 @@ class Extension:
     # -- views -------------------------------------------------------------------------------------------
 
     def _source(self) -> TrackerSource:
-        return TrackerSource(self.tracker, lambda: self.shell.user_ns, self.shell)
+        return TrackerSource(self.tracker, lambda: self.shell.user_ns, self.shell, self.with_trials)
+
+    def with_trials(self, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+        """Findings with what came of trials."""
+        return self._trying.shown(findings) if self._trying is not None else tuple(findings)
+
+    @property
+    def trying(self) -> Trying:
+        """The trials of this extension, made when they are first asked for."""
+        if self._trying is None:
+            from graphwidget.notebook.trying import Trying
+            from graphwidget.trials import rerun
+
+            begun = replace(rerun.now(""), folder=self._folder, environment=self._environment)
+            self._trying = Trying(
+                lambda: self.tracker, self._history, lambda: [cell.number for cell in self._open], begun, self._seconds
+            )
+        return self._trying
 
     def search(self) -> Search:
         """Every path to a tensor; for looking names up. Drop it before user code runs."""
@@ -303,11 +331,18 @@ class Extension:
         from graphwidget.notebook.widget import AutogradView
 
         if self.view is None or self.view.closed:
-            self.view = AutogradView(self._source(), self.turns, rerun=self.rerun)
+            self.view = AutogradView(self._source(), self.turns, rerun=self.rerun, trying=self.trying)
         return self.view
 
 
 _LOADING = object()
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it has been removed
+        return "."
 
 
 def _once_needed(module: str, name: str) -> Callable[..., Any]:

@@ -27,7 +27,9 @@ VERBS = {
     "explain": "[NAME] what went wrong, or would",
     "forecast": "NAME [--retain-graph] what NAME.backward() would do",
     "steps": "NAME [--retain-graph] | N  node by node: what NAME.backward() would do, or what call N did",
+    "nan": "NAME  the first value or gradient below NAME that is not finite; runs a backward that changes nothing",
     "predict": "NAME [fails=no|yes|NODE] [frees=SLOT,SLOT] [--retain-graph] say it before you call NAME.backward()",
+    "try": "[N] run the cells again in a fresh process with fix N of the first finding; M.N: of finding M",
     "notes": "on | off: whether errors are explained under their traceback",
     "text": "the picture as plain text",
     "svg": "the picture as a static image",
@@ -37,11 +39,11 @@ VERBS = {
 RETAIN = "--retain-graph"
 PRESENT, NO_PRESENT = "--present", "--no-present"
 RETAINS = ("forecast", "steps", "predict")  # the verbs that take it
-TAKES_MORE = ("code", "explain", "forecast", "steps", "predict", "notes")
+TAKES_MORE = ("code", "explain", "forecast", "steps", "predict", "nan", "notes", "try")
 USAGE = (
     "%graphwidget [show [--present | --no-present] | on | off | explain [NAME] | "
-    "forecast NAME [--retain-graph] | steps NAME|N | predict NAME [--retain-graph] | notes on|off | "
-    "code [+NAME | -NAME]... | text | svg | reset]"
+    "forecast NAME [--retain-graph] | steps NAME|N | predict NAME [--retain-graph] | nan NAME | try [N] | "
+    "notes on|off | code [+NAME | -NAME]... | text | svg | reset]"
 )
 _ANSWER = re.compile(r"(fails|frees)=(.*)")
 _MOST_CALLS = 20  # that a message lists
@@ -143,9 +145,12 @@ class Magics:
             return [*self._names(), RETAIN]
         if words[1] == "show":
             return [PRESENT, NO_PRESENT]
+        if words[1] == "try":
+            findings = self.extension.tracker.findings()[:1]
+            return [str(n) for one in findings for n, fix in enumerate(one.fixes, 1) if fix.by_machine]
         if words[1] == "notes":
             return ["on", "off"]
-        return self._names() if words[1] == "explain" else []
+        return self._names() if words[1] in ("explain", "nan") else []
 
     # -- the verbs -------------------------------------------------------------------------------------
 
@@ -190,6 +195,36 @@ class Magics:
             raise _usage(str(error)) from None
         print(tracker.own_code)
 
+    def _try(self, which: str) -> None:
+        """Say which cells run again, run them, and print what came of it; without a number, list the fixes."""
+        from graphwidget.notebook.trying import CannotTry
+
+        trying = self.extension.trying
+        findings = trying.shown(self.extension.tracker.findings())
+        choices = {
+            f"{m}.{n}": (finding, fix)
+            for m, finding in enumerate(findings, 1)
+            for n, fix in enumerate(finding.fixes, 1)
+            if fix.by_machine
+        }
+        if not which:
+            said = [f"%graphwidget try {name.removeprefix('1.')}: {fix.text}" for name, (_, fix) in choices.items()]
+            print("\n".join(said) or "There is no fix that could be tried.")
+            return
+        found = choices.get(which if "." in which else f"1.{which}")
+        if found is None:
+            names = ", ".join(name.removeprefix("1.") for name in choices) or "none"
+            raise _usage(f"There is no fix `{which}` that could be tried. Those that can: {names}.")
+        try:
+            plan = trying.plan(*found)
+        except CannotTry as why:
+            raise _usage(str(why)) from None
+        print(plan.fix.text, *plan.lines, "Interrupt the kernel to cancel.", sep="\n", flush=True)
+        tried = trying.run(plan)
+        print(tried.sentence)
+        if self.extension.view is not None:
+            self.extension.view.refresh()
+
     def _text(self) -> None:
         from graphwidget.render import text
 
@@ -207,7 +242,7 @@ class Magics:
         from graphwidget.diagnosis.verdict import verdict
         from graphwidget.render.report import finding_lines, verdict_lines
 
-        found = api.explain(self._tensor(name)) if name else api.explain()
+        found = self.extension.with_trials(api.explain(self._tensor(name)) if name else api.explain())
         lines = [line for finding in found for line in finding_lines(finding)]
         if not name:
             lines += verdict_lines(verdict(self.extension.tracker.record(), found))
@@ -239,6 +274,13 @@ class Magics:
             print(api.steps(self._tensor(name), retain_graph=retain or None, gradient=False))
         else:
             raise _usage(f"Of which call? `%graphwidget steps NAME`, or `%graphwidget steps N`. {self._hint('')}")
+
+    def _nan(self, name: str) -> None:
+        from graphwidget.replay import find_nan
+
+        if not name:
+            raise _usage(f"Below which tensor? `%graphwidget nan NAME`. {self._hint('')}")
+        print(find_nan(self._tensor(name)))
 
     def _predict(self, words: list[str], *, retain: bool) -> None:
         from graphwidget import api

@@ -67,11 +67,13 @@ _FLAG = Argument(bool, default=False)
 class Verb:
     """A kind of request. `Actions` has a method with this name and `_` in front that serves it.
 
-    `takes_turn`: it runs the user's graph or code, so it waits for a running cell.
+    `takes_turn`: it runs the user's graph or code, so it waits for a running cell. `long`: it takes long and touches
+    nothing of the kernel, so it runs in a thread of its own.
     """
 
     arguments: Mapping[str, Argument] = field(default_factory=dict)
     takes_turn: bool = False
+    long: bool = False
 
 
 VERBS: dict[str, Verb] = {
@@ -93,6 +95,7 @@ VERBS: dict[str, Verb] = {
     ),
     "forecast": Verb({"root": _WHOLE}),
     "rebuild": Verb({"root": _WHOLE}, takes_turn=True),
+    "try_fix": Verb({"fix": _WHOLE, "confirmed": Argument(int, default=0)}, long=True),
     "snapshot": Verb({"event": _WHOLE}),
     "steps_ahead": Verb({"root": _WHOLE, "retain_graph": _FLAG}, takes_turn=True),
     "steps_of": Verb({"call": _WHOLE}),

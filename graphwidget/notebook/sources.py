@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from graphwidget.model import Drawing, Snapshot, TensorRef
+from graphwidget.model import Drawing, Finding, Snapshot, TensorRef
 
 if TYPE_CHECKING:
     import torch
@@ -61,18 +61,32 @@ class Source(Protocol):
 class TrackerSource:
     """Everything alive that the user can name."""
 
-    def __init__(self, tracker: Tracker, namespace: Callable[[], Mapping[str, Any]], shell: Any = None) -> None:
+    def __init__(
+        self,
+        tracker: Tracker,
+        namespace: Callable[[], Mapping[str, Any]],
+        shell: Any = None,
+        tried: Callable[[Sequence[Finding]], tuple[Finding, ...]] = tuple,
+    ) -> None:
         self.tracker: Tracker | None = tracker
         self._tracker = tracker
         self._namespace = namespace
         self._shell = shell
+        self._tried = tried  # gives findings what came of trials
 
     @property
     def is_live(self) -> bool:
         return self._tracker.running
 
     def drawing(self) -> Drawing:
-        return self._tracker.drawing()
+        from graphwidget.diagnosis.edited_files import sentence
+
+        drawing = self._tracker.drawing()
+        drawing = replace(drawing, findings=self._tried(drawing.findings))
+        said = tuple(map(sentence, self._tracker.provenance.book.edited_files()))
+        if not said:
+            return drawing
+        return replace(drawing, snapshot=replace(drawing.snapshot, notes=(*drawing.snapshot.notes, *said)))
 
     def tensor(self, ref: TensorRef, uid: int) -> torch.Tensor:
         search = self.search()

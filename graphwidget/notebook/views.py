@@ -56,7 +56,7 @@ def view_of(
     source = TensorSource(shown, tracker or _who_recorded(shown), names, namespace)
     if extension is None:
         return AutogradView(source, **size)
-    return AutogradView(source, extension.turns, rerun=extension.rerun, **size)
+    return AutogradView(source, extension.turns, rerun=extension.rerun, trying=extension.trying, **size)
 
 
 def _of_tracker(tracker: Tracker, namespace: Mapping[str, Any], size: dict[str, Any]) -> AutogradView:

@@ -25,6 +25,7 @@ from graphwidget.notebook.actions import Actions
 from graphwidget.notebook.display import beside
 from graphwidget.notebook.offers import Offers
 from graphwidget.notebook.sources import Source
+from graphwidget.notebook.trying import Trying
 from graphwidget.notebook.turns import Turns
 from graphwidget.render import text
 from graphwidget.render.wire import Base, delta
@@ -109,6 +110,7 @@ class AutogradView(anywidget.AnyWidget):
         turns: Turns | None = None,
         *,
         rerun: Callable[[CellRun], BaseException | None] | None = None,
+        trying: Trying | None = None,
         **traits: Any,
     ) -> None:
         self.closed = False
@@ -121,7 +123,7 @@ class AutogradView(anywidget.AnyWidget):
         self._serial = 0
         self._sent_at = self._cost = 0.0
         self._troubles: list[str] = []
-        self._actions = Actions(self._offers, turns or Turns(), self._reply, self.refresh, rerun=rerun)
+        self._actions = Actions(self._offers, turns or Turns(), self._reply, self.refresh, rerun=rerun, trying=trying)
         # Set before anywidget reads them: it makes them traits of this instance.
         self._esm = _static("widget.js", _NO_BUNDLE)
         self._css = _static("widget.css")

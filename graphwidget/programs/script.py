@@ -32,6 +32,8 @@ __all__ = ["Report", "run", "say_summary"]
 # Called with what was recorded, what the program raised, and the name of its file.
 Report = Callable[[Tracker, Journal, str], None]
 
+MOST_SAID = 3  # findings that the end of a program names
+
 _replaced: list[ModuleType] = []  # what was `__main__` before: its code goes on when the program has ended
 
 
@@ -101,8 +103,15 @@ def run(start: Start, report: Report, begin: Callable[[Tracker, Journal], None] 
 
 
 def say_summary(start: Start, tracker: Tracker, journal: Journal, file: str) -> None:
-    """One line on standard error: calls, findings, and how to read them."""
+    """One line on standard error: calls, findings, and how to read them; above it the first findings, with their lines.
+
+    Not where the program raised: then the explanation stands under the traceback.
+    """
     findings = tracker.findings()
+    loud = [one for one in findings if one.severity != "info"] if not journal.errors else []
+    for finding in loud[:MOST_SAID]:
+        line = f" ({finding.cause.spot})" if finding.cause is not None else ""
+        print(f"graphwidget: {finding.headline or finding.kind}{line}", file=sys.__stderr__)
     line = f"graphwidget: {summary(verdict(tracker.record(), findings))}"
     more = f" More: graphwidget explain {start.command}" if findings else ""
     print(line + more, file=sys.__stderr__, flush=True)

@@ -93,6 +93,10 @@ def json_text(run: ProgramRun) -> str:
     `cell` (null for a file), `line`, `function` and `source`, the line as it is written. `cell` counts the code
     cells of the file from 1, `line` counts from 1 inside the cell, `iteration` from 0, calls (`n`, `call`) from
     1. A call's cell and line are those of the innermost frame in a cell.
+
+    A fix's `status` is ``advice``, ``simulated`` or ``tried``, and `tried` what came of its trial, or null: `ok` (null:
+    it decided nothing), `seconds`, `passes` (of the loop, or calls, that ran further), `why`. A fix that changes what
+    the program means keeps its status however well it ran. `not_tried` says why no fix was tried.
     """
     by_n = {call.n: call for call in run.calls}
     cell_of, verdict = run.cell_of, run.verdict

@@ -18,7 +18,9 @@ from graphwidget.torch_internals.tensors import is_tensor
 __all__ = [
     "checkpoint_frame",
     "checkpointed_function",
+    "first_difference",
     "formula_of_operator",
+    "holder_at",
     "is_reentrant_checkpoint",
     "recompute_context",
     "refuses_reentrant_checkpoints",
@@ -83,6 +85,28 @@ def checkpointed_function(frame: Any) -> Any:
     """The user's function that a checkpoint frame runs again."""
     cells = _cells(frame.recompute_fn)
     return cells.get("fn", cells.get("function"))
+
+
+def first_difference(frame: Any) -> int:
+    """The position of the first tensor that a checkpoint saved otherwise when it ran again; -1: unknown.
+
+    Positions count the tensors that it saved in the forward, from 0.
+    """
+    again = max(frame.recomp_counter.values(), default=-1)
+    newest = next(reversed(frame.recomp_counter), None)
+    for position, (before, reference) in enumerate(zip(frame.x_metadatas, frame.weak_holders)):
+        holder = reference()
+        handle = holder.handles.get(newest) if holder is not None else None
+        tensor = frame.recomputed[newest].get(handle) if handle is not None else None
+        if tensor is not None and frame.metadata_fn(tensor) != before:
+            return position
+    return again if 0 <= again < len(frame.weak_holders) else -1
+
+
+def holder_at(frame: Any, position: int) -> Any:
+    """What a node holds in the place of the tensor at a position; None: it is gone, or there is none."""
+    holders = frame.weak_holders
+    return holders[position]() if 0 <= position < len(holders) else None
 
 
 def recompute_context(frame: Any) -> tuple[bool, bool]:

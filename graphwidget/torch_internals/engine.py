@@ -14,8 +14,10 @@ from graphwidget.torch_internals.tensors import is_tensor
 
 __all__ = [
     "ENGINE_CALL",
+    "Layer",
     "came_through_backward",
     "engine_wrapper_installed",
+    "gradients_unseen",
     "in_backward",
     "is_fake",
     "nested",
@@ -30,7 +32,8 @@ _ENGINE = find(
     "Backward calls are not noticed: no call is recorded, and which call freed what is unknown.",
     None,
 )
-_installed: dict[str, tuple[Any, Any]] = {}  # module name -> (the original, our wrapper)
+Layer = dict[str, tuple[Any, "_Switch"]]  # module name -> (what it replaced, the wrapper)
+_layers: list[Layer] = []  # the wrappers that are installed, the outermost last
 _local = threading.local()
 
 
@@ -56,10 +59,10 @@ def _modules() -> list[Any]:
     return [torch.autograd, torch.autograd.graph] if _ENGINE is not None else []
 
 
-def wrap_engine(make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> bool:
+def wrap_engine(make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Layer:
     """Replace the function through which every backward call starts the engine by `make(original)`.
 
-    Both modules that hold the name are wrapped. A second call does nothing until `unwrap_engine`.
+    Both modules that hold the name are wrapped. A second wrapper goes around the first.
 
     Parameters
     ----------
@@ -68,19 +71,20 @@ def wrap_engine(make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> boo
 
     Returns
     -------
-    bool
-        Whether this call wrapped anything.
+    Layer
+        What `unwrap_engine` takes out again; empty if nothing was wrapped.
     """
-    if _installed:
-        return False
+    layer: Layer = {}
     for module in _modules():
         original = getattr(module, ENGINE_CALL, None)
         if original is None:
             continue
         ours = _Switch(make(original), original)
-        _installed[module.__name__] = (original, ours)
+        layer[module.__name__] = (original, ours)
         setattr(module, ENGINE_CALL, ours)
-    return bool(_installed)
+    if layer:
+        _layers.append(layer)
+    return layer
 
 
 class _Switch:
@@ -97,42 +101,71 @@ class _Switch:
         ours = self._ours
         return (self._original if ours is None else ours)(*args, **kwargs)
 
+    @property
+    def is_off(self) -> bool:
+        return self._ours is None
+
     def off(self) -> None:
         self._ours = None
 
 
-def unwrap_engine() -> None:
+def _beneath(function: Any) -> Any:
+    """The first function below that is not one of ours that has been switched off."""
+    while isinstance(function, _Switch) and function.is_off:
+        function = function.__wrapped__
+    return function
+
+
+def unwrap_engine(layer: Layer) -> None:
     """Restore what `wrap_engine` replaced. Where another wrapper lies on top, it stays, and ours is switched off."""
+    if layer in _layers:
+        _layers.remove(layer)
     for module in _modules():
-        entry = _installed.pop(module.__name__, None)
+        entry = layer.get(module.__name__)
         if entry is None:
             continue
         original, ours = entry
         ours.off()
         if getattr(module, ENGINE_CALL, None) is ours:
-            setattr(module, ENGINE_CALL, original)
+            setattr(module, ENGINE_CALL, _beneath(original))
 
 
 def engine_wrapper_installed() -> bool:
     """Whether the engine is wrapped at present."""
-    return bool(_installed)
+    return bool(_layers)
+
+
+def gradients_unseen(root: Any, gradient: Any, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """The gradients of some inputs, by a call that no record has. It keeps the graph and writes no `.grad`."""
+    module = torch.autograd.graph
+    lowest: Layer = _layers[0] if _layers else {}
+    original = lowest.get(module.__name__, (getattr(module, ENGINE_CALL), None))[0]
+    with nested():
+        found: tuple[Any, ...] = original(
+            (root,), (gradient,), True, False, tuple(inputs), allow_unreachable=True, accumulate_grad=False
+        )
+        return found
 
 
 class nested:
     """Marks a backward call in progress on this thread. Entering returns whether it runs inside another call.
 
-    A backward inside a hook, a custom backward or a re-entrant checkpoint is not a call of the user's own.
+    A backward inside a hook, a custom backward or a re-entrant checkpoint is not a call of the user's own. `watcher`:
+    who has seen the call; another one, whose wrapper lies below, sees the same call after it. None: nobody sees it.
     """
 
-    __slots__ = ("_depth",)
+    __slots__ = ("_before", "_watcher")
+
+    def __init__(self, watcher: object = None) -> None:
+        self._watcher = id(watcher)
 
     def __enter__(self) -> bool:
-        self._depth = getattr(_local, "depth", 0)
-        _local.depth = self._depth + 1
-        return self._depth > 0
+        self._before: tuple[int, ...] = getattr(_local, "calls", ())
+        _local.calls = (*self._before, self._watcher)
+        return bool(self._before)
 
     def __exit__(self, *_: object) -> None:
-        _local.depth = self._depth
+        _local.calls = self._before
 
 
 def hide_from_compile(handles: Sequence[Any]) -> Callable[[], None]:
@@ -161,9 +194,14 @@ def hide_from_compile(handles: Sequence[Any]) -> Callable[[], None]:
     return undo
 
 
-def in_backward() -> bool:
-    """Whether the engine is running on this thread: inside a hook, a custom backward or a recomputation."""
-    return getattr(_local, "depth", 0) > 0 or _current_task() != -1
+def in_backward(watcher: object = None) -> bool:
+    """Whether the engine is running on this thread: inside a hook, a custom backward or a recomputation.
+
+    `watcher`: only where it has seen the call, or the engine runs already.
+    """
+    calls: tuple[int, ...] = getattr(_local, "calls", ())
+    seen = bool(calls) if watcher is None else id(watcher) in calls or id(None) in calls
+    return seen or _current_task() != -1
 
 
 _has_any_global_hook = find(

@@ -31,6 +31,7 @@ __all__ = [
     "hook_registries",
     "hooks_of",
     "is_leaf",
+    "has_plain_values",
     "is_ordinary_view",
     "is_tensor",
     "is_view",
@@ -303,6 +304,13 @@ def refuses_writes(tensor: Any) -> str:
     if _Base.is_inference(tensor):
         return "is an inference tensor"
     return "overlaps itself in memory" if overlaps_itself(tensor) else ""
+
+
+def has_plain_values(tensor: Any) -> bool:
+    """Whether the elements are floating point or complex numbers in memory, one after the other."""
+    kind = dtype(tensor)
+    plain = str(_layout(tensor)) == "torch.strided" and not _Base.is_meta.__get__(tensor)
+    return plain and count_of(tensor) > 0 and (kind.is_floating_point or kind.is_complex)
 
 
 def overlaps_itself(tensor: Any) -> bool:

@@ -54,9 +54,7 @@ class Account:
     reached_later
         Those to which a call behind the failing one did.
     moved
-        What steps of optimizers have modified.
-    steps
-        Remembered steps of optimizers that modified something.
+        What steps of optimizers, or the same by hand, have modified.
     held_bytes
         The most bytes of saved tensors at any event that knows; 0: none does.
     losses
@@ -79,7 +77,6 @@ class Account:
     reached: tuple[str, ...] = ()
     reached_later: tuple[str, ...] = ()
     moved: tuple[str, ...] = ()
-    steps: int = 0
     held_bytes: int = 0
     losses: Mapping[str, Sequence[float]] = field(default_factory=dict)
     seconds: float = 0.0
@@ -126,7 +123,7 @@ def account_of(
     good = [call for call in calls if call.result == "ok"]
     raised = sum(call.result == "raised" for call in calls)
     loud = [finding for finding in findings if finding.severity != "info"]
-    moving = [write for write in record.writes if write.optimizer and write.paths]
+    moving = [write for write in record.writes if write.paths and (write.optimizer or ".grad" in write.by)]
     return Account(
         begun=begun,
         ran=max(0, (min(begun, failing) if until_it_failed else begun) - raised),
@@ -139,7 +136,6 @@ def account_of(
         reached=_reached(good),
         reached_later=_reached(call for call in good if call.n >= failing),
         moved=tuple(sorted({path for write in moving for path in write.paths})),
-        steps=len(moving),
         held_bytes=held_bytes,
         losses=losses or {},
         seconds=seconds,

@@ -68,7 +68,7 @@ class Asked:
             return "No fix was tried (--no-try)."
         if self.wanted:
             return ""
-        effects = self.effects.text
+        effects = self.effects.end()
         if not effects and ran.seconds <= LONG:
             return ""
         why = f"{effects}, and that would happen again" if effects else f"the program took {ran.seconds:.0f} s"

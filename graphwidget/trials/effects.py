@@ -10,8 +10,6 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-import threading
-from pathlib import Path
 from typing import Any
 
 __all__ = ["Effects", "watch"]
@@ -26,23 +24,27 @@ _LOCAL = ("/dev/", "/proc/", "/sys/")
 
 
 class Effects:
-    """What was seen since `watch`; `text` says it."""
+    """What was seen since `watch`; `end` says it."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._since = _now_of_files()
         self._files: dict[str, None] = {}
         self._others: dict[str, None] = {}
-        self._thread = threading.local()
         self._private = tuple(
             os.path.realpath(one) + os.sep
-            for one in (tempfile.gettempdir(), Path.home() / ".cache", Path.home() / ".config", sys.prefix)
+            for one in (
+                tempfile.gettempdir(),
+                os.path.expanduser("~/.cache"),
+                os.path.expanduser("~/.config"),
+                sys.prefix,
+            )
         )
 
-    @property
-    def text(self) -> str:
-        """What the program did, as a clause; empty if nothing was seen."""
-        self._thread.off = True  # what is done from here is ours
+    def end(self) -> str:
+        """What the program did until now, as a clause; empty if nothing was seen. From now on nothing more is seen."""
+        if _watched == [self]:
+            _watched.clear()
         parts = [f"writes files ({self._named(list(self._files))})"] if self._files else []
         parts += list(self._others)
         if parts:
@@ -67,7 +69,7 @@ class Effects:
             self._others["talks to other machines"] = None
 
     def _wrote(self, path: object) -> None:
-        if getattr(self._thread, "off", False) or not isinstance(path, (str, bytes, os.PathLike)):
+        if not isinstance(path, (str, bytes, os.PathLike)):
             return
         name = os.path.abspath(os.fsdecode(path))
         if "__pycache__" not in name and not name.startswith(_LOCAL) and len(self._files) < _MOST_ENTRIES:
@@ -107,24 +109,27 @@ class Effects:
         return os.path.relpath(path, self._folder) if path.startswith(self._folder + os.sep) else path
 
 
-_watched: list[Effects] = []  # the newest is the one that sees; a hook cannot be removed
+_watched: list[Effects] = []  # the one that sees
+_hooked: list[bool] = []  # whether Python reports to us: a hook cannot be removed
 
 
 def watch(folder: str) -> Effects:
     """Begin to see what the program in this process does. Only the newest `Effects` sees anything."""
     effects = Effects(folder)
-    if not _watched:
+    if not _hooked:
+        _hooked.append(True)
         sys.addaudithook(_hook)
     _watched[:] = [effects]
     return effects
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
-    if event[:3] in _PREFIXES and _watched:
-        try:
-            _watched[0].see(event, args)
-        except Exception:  # an event with other arguments than expected; an error would reach the program
-            _watched[0]._others["does what cannot be told"] = None
+    if event[:3] in _PREFIXES:
+        for effects in _watched:
+            try:
+                effects.see(event, args)
+            except Exception:  # an event with other arguments than expected; an error would reach the program
+                effects._others["does what cannot be told"] = None
 
 
 _PREFIXES = frozenset(event[:3] for event in ("open", "sqlite3.connect", *_STARTS, *_CONNECTS, *_CHANGES))

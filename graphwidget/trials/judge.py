@@ -44,8 +44,8 @@ def judge(
     copy
         The program with the fix in it.
     """
-    passes = _passes(before, after, finding)
-    choice = fix.id in CHOICES
+    passes, what = _further(before, after, call)
+    choice = fix.id in CHOICES or (finding.severity != "error" and _trains_more(before, after))
 
     def trial(ok: bool | None, why: str) -> Trial:
         return Trial(ok, why, round(after.seconds, 2), passes, choice)
@@ -65,7 +65,12 @@ def judge(
         wrong = check(before, after, finding, call, fix)
         if wrong:
             return trial(False, wrong)
-    return trial(True, _ran(before, after, finding, passes))
+    return trial(True, _ran(before, after, passes, what))
+
+
+def _trains_more(before: Account, after: Account) -> bool:
+    """Whether leaves train that did not, in a program in which nothing failed: that may not be meant."""
+    return not {*after.reached} <= {*before.reached} or not {*after.moved} <= {*before.moved}
 
 
 def hung(before: float, after: float, *, choice: bool = False) -> Trial:
@@ -84,22 +89,28 @@ def hung(before: float, after: float, *, choice: bool = False) -> Trial:
     return Trial(ok, why, round(after, 2), 0, choice)
 
 
-def _passes(before: Account, after: Account, finding: Finding) -> int:
-    """Further calls: those that succeeded, without those before the failing one and that one itself."""
-    return max(0, after.ran - before.ran - (finding.call is not None))
+def _further(before: Account, after: Account, call: BackwardCall | None) -> tuple[int, str]:
+    """How many further passes of the loop ran (calls, where no loop goes on), and the word for them."""
+    calls = max(0, after.ran - before.ran - (call is not None))
+    failed = call.place.iteration if call is not None else None
+    if failed is not None and after.iteration > failed:
+        passes = min(calls, after.iteration - failed)
+        return passes, "pass" if passes == 1 else "passes"
+    return calls, "backward call" if calls == 1 else "backward calls"
 
 
-def _ran(before: Account, after: Account, finding: Finding, passes: int) -> str:
-    if after.ended == "time" and not passes:
-        ran = f"ran past the place, and was stopped after {_seconds(after)}"
-    elif after.ended == "end":
+def _ran(before: Account, after: Account, further: int, what: str) -> str:
+    """What happened, where nothing was wrong."""
+    if after.ended == "end":
         ran = f"ran to its end in {_seconds(after)}"
+    elif after.ended == "time" and not further:
+        ran = f"ran past the place, and was stopped after {_seconds(after)}"
     else:
-        one, several = ("call", "calls") if after.iteration < 0 else ("pass", "passes")
-        ran = f"ran {passes} further {one if passes == 1 else several} in {_seconds(after)}"
-    if before.held_bytes and after.held_bytes and finding.kind in ("second_backward", "inplace", "leak"):
-        ran += f", and saved tensors took at most {bytes_text(after.held_bytes)}"
-        ran += f" (before: {bytes_text(before.held_bytes)})" if after.held_bytes != before.held_bytes else ""
+        ran = f"ran {further} further {what} in {_seconds(after)}"
+    if before.held_bytes and after.held_bytes and after.held_bytes != before.held_bytes:
+        ran += (
+            f", and saved tensors took at most {bytes_text(after.held_bytes)} (before: {bytes_text(before.held_bytes)})"
+        )
     return ran
 
 
@@ -143,7 +154,8 @@ def _still_there(before: Account, after: Account, finding: Finding, call: Backwa
         gone = after.findings.get(finding.kind, 0) < before.findings.get(finding.kind, 0)
     if gone:
         return ""
-    return f"the same stays wrong: {after.headlines.get(finding.kind) or finding.headline}"
+    now = after.headlines.get(finding.kind, finding.headline)
+    return f"{'it stays wrong' if now == finding.headline else 'then this is wrong'}: {now}"
 
 
 def _new_finding(before: Account, after: Account, finding: Finding, call: BackwardCall | None, fix: Fix) -> str:
@@ -166,7 +178,8 @@ def _fewer_passes(before: Account, after: Account, finding: Finding, call: Backw
         return ""
     if after.iteration >= wanted:
         return ""
-    return f"the loop ended after {after.iteration + 1} passes, and it had come to pass {wanted + 1} before"
+    ended = "1 pass" if after.iteration == 0 else f"{after.iteration + 1} passes"
+    return f"the loop ended after {ended}, and it had come to pass {wanted + 1} before"
 
 
 def _starved(before: Account, after: Account, finding: Finding, call: BackwardCall | None, fix: Fix) -> str:
@@ -188,7 +201,7 @@ def _constant(before: Account, after: Account, finding: Finding, call: BackwardC
         return ""
     for place, losses in after.losses.items():
         if len(losses) >= _SAME and len(set(losses)) == 1 and losses[0] != 0:
-            return f"the loss{f' ({place})' if place else ''} stays {losses[0]:.6g} while the optimizer steps"
+            return f"the loss{f' ({place})' if place else ''} stays {losses[0]:.6g} while the weights change"
     return ""
 
 

@@ -40,8 +40,14 @@ def install(texts: Mapping[str, bytes]) -> None:
         except (TypeError, ValueError):
             return None
 
+    compiled = {os.path.join(os.path.dirname(p), "__pycache__", os.path.basename(p)[:-2]) for p in contents}
+
     def open_(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
         content = edited(file)
+        if isinstance(file, (str, os.PathLike)) and str(file).endswith(".pyc"):
+            name = os.path.realpath(os.fspath(file))
+            if any(name.startswith(one) for one in compiled):  # as pytest keeps it, of the text as it is on the disk
+                raise FileNotFoundError(name)
         if content is None or set(mode) & set("wax+"):
             return plain_open(file, mode, *args, **kwargs)
         raw = io.BytesIO(content)

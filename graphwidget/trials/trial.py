@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from graphwidget.model import Finding, Fix, Trial
 from graphwidget.trials.attempt import START, Ran, attempt
 from graphwidget.trials.rerun import Rerun
 
-__all__ = ["MOST_TRIED", "Trials", "can_be_tried", "try_fixes", "with_trial"]
+__all__ = ["MOST_TRIED", "Trials", "can_be_tried", "in_order", "try_fixes", "with_trial"]
 
 MOST_TRIED = 3
 SECONDS = 10.0  # that one trial may take, if the program itself took less than half of that
@@ -45,20 +45,19 @@ def try_fixes(ran: Ran, how: Trials) -> tuple[Finding, ...]:
     for until_one_passes in (True, False):
         for finding, fixes in zip(ran.findings, found):
             for number, fix in enumerate(fixes):
-                passed = any(one.tried is not None and one.tried.ok for one in fixes)
+                passed = any(one.tried is not None and one.tried.passed for one in fixes)
                 if (until_one_passes and passed) or fix.tried is not None or not can_be_tried(fix, ran.rerun):
                     continue
                 if budget.is_used_up or how.cancelled():
                     break
                 how.progress(fix.text)
                 fixes[number] = with_trial(fix, budget.spend(finding, fix))
-    return tuple(replace(finding, fixes=tuple(sorted(fixes, key=_rank))) for finding, fixes in zip(ran.findings, found))
+    return tuple(replace(finding, fixes=in_order(fixes)) for finding, fixes in zip(ran.findings, found))
 
 
 def can_be_tried(fix: Fix, rerun: Rerun) -> bool:
     """Whether a machine can make the change of a fix."""
-    again = fix.id == "rerun_forward_cell" and fix.at is not None
-    return bool(fix.edits) or (bool(rerun.cells) and (again or bool(fix.edit and fix.at is None)))
+    return bool(fix.edits) or (bool(rerun.cells) and fix.by_machine)
 
 
 def with_trial(fix: Fix, tried: Trial) -> Fix:
@@ -66,11 +65,15 @@ def with_trial(fix: Fix, tried: Trial) -> Fix:
     return replace(fix, tried=tried, verified=bool(tried.ok) if tried.decides else fix.verified)
 
 
+def in_order(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
+    """Fixes as a person should try them: what passed, what was not tried or is a choice, and at last what failed."""
+    return tuple(sorted(fixes, key=_rank))
+
+
 def _rank(fix: Fix) -> int:
-    """What passed stands first, then what was not tried, at last what failed."""
-    if fix.tried is None or fix.tried.ok is None:
+    if fix.tried is None or not fix.tried.decides:
         return 1
-    return 0 if fix.tried.ok else 2
+    return 0 if fix.tried.passed else 2
 
 
 class _Budget:

@@ -1,6 +1,7 @@
 /** The dev page: the real view on a fake model. `?story=trunk&theme=dark&width=600&kernel=off`. */
 import widget from "../src/app/widget.ts";
-import { FakeKernel, FakeModel } from "./fake.ts";
+import { FakeKernel } from "./fake.ts";
+import { FakeModel } from "./fake_model.ts";
 import { STORIES } from "./stories.ts";
 
 const query = new URLSearchParams(location.search);

@@ -1,5 +1,5 @@
 /** Recorded moments for the dev page and the tests. Names, slots and the engine's order are torch's own. */
-import { call, type FakeNode, type Story } from "./fake.ts";
+import { call, type FakeNode, type Story } from "./fake_story.ts";
 
 const held = (name: string, bytes: number) => ({ name, bytes, type: `float32[${bytes / 4}]` });
 const freed = (name: string, bytes: number, freedBy: number) => ({ ...held(name, bytes), state: 1, freedBy });
@@ -139,6 +139,7 @@ export function reused(): Story {
             verified: true,
             note: "In[2]:1: Same gradients. A fresh node each iteration.",
             edit: ["+ y = t @ a", "  x_out = t @ (x + y)"],
+            key: 7,
           },
           {
             id: "retain_graph_earlier_call",

@@ -220,6 +220,18 @@ def test_a_stretch_of_a_script_can_be_tracked() -> None:
     assert tracker.calls[0].place.source == "loss.backward()"
 
 
+def test_a_block_in_a_tracked_block_has_its_own_record_and_both_are_whole() -> None:
+    with track(forecaster=forecast) as outer:
+        w = torch.ones(2, requires_grad=True)
+        w.exp().sum().backward()
+        with track(forecaster=forecast) as inner:
+            loss = w.exp().sum()
+            loss.backward()
+        w.exp().sum().backward()
+    assert [len(outer.calls), len(inner.calls)] == [3, 1]
+    assert inner.calls[0].place.line == outer.calls[1].place.line
+
+
 def test_a_snapshot_in_a_running_cell_sees_the_variables_of_its_functions(notebook: Notebook) -> None:
     notebook.namespace["look"] = lambda: notebook.tracker.snapshot()
     notebook.run("w = torch.ones(2, requires_grad=True)\ndef f():\n    inner = w * w\n    return look()\nseen = f()")

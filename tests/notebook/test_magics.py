@@ -191,3 +191,14 @@ def test_the_view_is_shown_to_an_audience_and_views_made_later_too(loaded: Any) 
     }.items():
         with pytest.raises(UsageError, match=why):
             loaded.run_line_magic("graphwidget", line)
+
+
+def test_nan_names_the_first_value_that_is_not_finite(loaded: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    magic(loaded, "nan loss")
+    assert "are finite" in capsys.readouterr().out
+    loaded.run_cell("x = torch.zeros(2, requires_grad=True)\nloss = x.sqrt().sum()", store_history=True)
+    magic(loaded, "nan loss")
+    told = capsys.readouterr().out
+    assert "SqrtBackward0 (In[3]:2) is inf at [0], 2 of 2 elements" in told
+    assert "Below which tensor?" in refusal(loaded, "nan")
+    assert "loss" in completions(loaded, "%graphwidget nan ")

@@ -184,7 +184,7 @@ def told(shell, capsys, cell):
 @pytest.mark.parametrize(
     "cell, headline, first_fix",
     [
-        ("w.numpy()", "`w` requires grad, and an array has no graph.", "Leave it"),
+        ("w.numpy()", "`w` requires grad, and an array has no graph.", "Write `.detach()`"),
         ("w -= 1", "`w -= 1` writes to `w` while a graph is recorded.", "Write to it under"),
         ("w.sum().backward(retain_variables=True)", "`retain_variables` is called `retain_graph` today.", "Write"),
         ("loss = w.sum()\nloss.data[0]", "`loss` has no element [0]: it is one number.", "Write"),

@@ -198,7 +198,9 @@ def test_calls_events_and_findings_are_all_there() -> None:
     f = m["findings"][0]
     assert [s[p] for p in f["path"]] == ["loss", "y"] and f["uid"] == 4
     assert s[f["kicker"]] == "Second backward · In[2]:5 · iteration 1"
-    assert (s[f["fixes"][0]["note"]], f["fixes"][0]["verified"]) == ("In[2]:7: none", True)
+    fix = f["fixes"][0]
+    assert (s[fix["note"]], fix["verified"], s[fix["tried"]], fix["passed"]) == ("In[2]:7: none", True, "", None)
+    assert fix["key"] == 0, "it has no edits, so nobody can try it"
     assert m["status"]["state"] == "raised" and s[m["status"]["text"]] == "after In[2], which raised"
 
 

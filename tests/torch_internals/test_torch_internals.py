@@ -17,7 +17,8 @@ ENGINE = "_engine_run_backward"
 def engine():
     before = [getattr(module, ENGINE) for module in (torch.autograd, torch.autograd.graph)]
     yield before
-    ti.unwrap_engine()
+    while ti.engine._layers:
+        ti.unwrap_engine(ti.engine._layers[-1])
     assert [getattr(module, ENGINE) for module in (torch.autograd, torch.autograd.graph)] == before
 
 
@@ -62,17 +63,22 @@ def test_every_way_to_call_the_engine_is_seen(engine):
     assert log == ["ours"] * 3
 
 
-def test_wrapping_twice_wraps_once(engine):
-    log = []
-    assert ti.wrap_engine(recording(log))
-    assert not ti.wrap_engine(recording(log))
+@pytest.mark.parametrize("out_first", [0, 1])
+def test_two_wrappers_both_see_a_call_and_each_is_taken_out_alone(engine, out_first):
+    logs = [[], []]
+    layers = [ti.wrap_engine(recording(log)) for log in logs]
     torch.ones(1, requires_grad=True).sin().backward()
-    assert log == ["ours"]
+    assert logs == [["ours"], ["ours"]]
+    ti.unwrap_engine(layers[out_first])
+    torch.ones(1, requires_grad=True).sin().backward()
+    assert [len(log) for log in logs] == ([1, 2] if out_first == 0 else [2, 1])
+    ti.unwrap_engine(layers[1 - out_first])
+    assert not ti.engine_wrapper_installed()
 
 
 def test_a_wrapper_of_somebody_else_survives_ours_being_taken_out(engine):
     log = []
-    ti.wrap_engine(recording(log))
+    layer = ti.wrap_engine(recording(log))
     beneath = torch.autograd._engine_run_backward
 
     def theirs(*args, **kwargs):
@@ -81,7 +87,7 @@ def test_a_wrapper_of_somebody_else_survives_ours_being_taken_out(engine):
 
     setattr(torch.autograd, ENGINE, theirs)
     try:
-        ti.unwrap_engine()
+        ti.unwrap_engine(layer)
         assert torch.autograd._engine_run_backward is theirs
         torch.ones(1, requires_grad=True).sin().backward()
         assert log == ["theirs"]

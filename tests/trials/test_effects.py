@@ -31,7 +31,7 @@ def test_what_would_happen_again_is_seen(tmp_path, what):
     work = tmp_path / "work"
     work.mkdir()
     (work / "here.txt").write_text("x")
-    program = f"{BEGIN}import time; time.sleep(0.05)\n{code}\nprint(f'seen: {{seen.text}}', flush=True)\n"
+    program = f"{BEGIN}import time; time.sleep(0.05)\n{code}\nprint(f'seen: {{seen.end()}}', flush=True)\n"
     # In another folder than that for temporary files, of which a test's own folder is a part.
     environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
     (tmp_path / "tmp").mkdir()

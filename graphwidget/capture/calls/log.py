@@ -107,6 +107,7 @@ class CallLog:
         self.hues = Hues()
         self.count = 0
         self.running: dict[int, PendingCall] = {}
+        self._layer: ti.Layer = {}  # what is around the engine while calls are recorded
         self.elsewhere = NOWHERE  # the place of calls made outside of cells
         self.begins: Callable[[int, Any], None] | None = None  # called with the n and the outputs of a call before it
 
@@ -119,11 +120,11 @@ class CallLog:
         """Begin to record."""
         self.recognition.start()
         self.reader.start()
-        ti.wrap_engine(self._wrap)
+        self._layer = ti.wrap_engine(self._wrap)
 
     def uninstall(self) -> None:
         """Restore what `install` found."""
-        ti.unwrap_engine()
+        ti.unwrap_engine(self._layer)
 
     def begin_cell(self) -> None:
         """Begin a new cell, whose first calls are read in full again."""
@@ -157,7 +158,7 @@ class CallLog:
                 finally:
                     self._guarded(self._after_unseen)
             try:
-                with ti.nested():
+                with ti.nested(self):
                     result = original(outputs, *args, **kwargs)
             except BaseException as error:
                 self._guarded(self._after, pending, outputs, args, error)
@@ -191,7 +192,7 @@ class CallLog:
 
     def _before(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> PendingCall | None:
         """Read the graph before a call; None if it is not a call of the user's."""
-        if ti.in_backward() or ti.is_fake(outputs):
+        if ti.in_backward(self) or ti.is_fake(outputs):
             return None
         if self.begins is not None:
             self.begins(self.count, outputs)

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from graphwidget import torch_internals as ti
+from graphwidget.capture.errors import checkpoints
 from graphwidget.capture.owners import reading
 from graphwidget.model import RunningModule, torch_messages
 
@@ -50,7 +51,8 @@ def facts(message: str, frames: Sequence[FrameType], objects: Mapping[str, Any])
         if torch_messages.says(message, torch_messages.COPIED):
             found["computed"] = tuple(_computed_tensors(objects))
         if torch_messages.says(message, _CHECKPOINT):
-            found["checkpointed"] = _checkpointed(frames)
+            found["checkpointed"] = checkpoints.function(frames)
+            found["recomputed"] = checkpoints.difference(frames)
     return found
 
 
@@ -152,14 +154,3 @@ def _computed_tensors(objects: Mapping[str, Any]) -> Iterator[str]:
                 for name, one in inside:
                     if ti.is_tensor(one) and ti.requires_grad(one) and not ti.is_leaf(one):
                         yield name
-
-
-def _checkpointed(frames: Sequence[FrameType]) -> str:
-    """Return the name of the function that the innermost checkpoint was running again; empty if unknown."""
-    for frame in reversed(frames):
-        checkpoint = dict(reading.locals_of(frame)).get("frame") if frame.f_code.co_name == "unpack_hook" else None
-        function = ti.checkpointed_function(checkpoint) if hasattr(checkpoint, "recompute_fn") else None
-        if function is not None:
-            named = function if hasattr(function, "__qualname__") else type(function)
-            return str(named.__qualname__)
-    return ""

@@ -331,10 +331,16 @@ class Book:
         some = dict.fromkeys([*reversed(read), *reversed(files)])
         return {run.run: run for run in map(_run_of_file, list(some)[:MAX_TEXTS])}
 
+    def edited_files(self) -> list[CellRun]:
+        """Those whose text on the disk is not that of the code that ran, of the files whose text was needed."""
+        files = [cell for cell in self.cells if cell.file is not None and cell.file.edited is not None]
+        return [run for run in map(_run_of_file, files) if run.edited or run.changed]
+
     def _register(self, cell: Cell, code: CodeType) -> Scope:
         """Remember a code object and the functions in it: they belong to this run, whenever they are called."""
         if cell.file is not None and not cell.file.is_of(code):  # of another version of the file, or made by `exec`
             cell = self._open_file(code.co_filename, code)
+            cell.shift = cell.file.shift if cell.lines and cell.file is not None else 0
             if code.co_name != "<module>":
                 self.files[code.co_filename] = self.cells[-2]
         work = [code]
@@ -439,4 +445,5 @@ def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
 
 def _run_of_file(cell: Cell) -> CellRun:
     assert cell.file is not None and cell.run is not None
-    return CellRun(cell.run, None, cell.source, file=cell.file.shown, edited=bool(cell.file.edited))
+    source, edited, changed = cell.source, bool(cell.file.edited), cell.file.changed
+    return CellRun(cell.run, None, source, file=cell.file.shown, edited=edited, changed=changed and not edited)

@@ -1,20 +1,30 @@
-"""The text of a file, if it is that of the code that ran: a file may have been edited since it was imported."""
+"""The text of a file, if it is that of the code that ran: a file may have been edited since it was imported.
+
+So its bytes are read when code of it is first seen, which is when it is imported. They are decoded and compared with
+the code when a line of it is needed.
+"""
 
 from __future__ import annotations
 
 import inspect
+import io
 import os
 import tokenize
+import weakref
 from collections.abc import Iterator
 from types import CodeType
 
 __all__ = ["SourceFile", "block_of"]
 
+MAX_FILE = 4 << 20  # bytes of a file that is read when its code is first seen; a longer one when it is needed
+MAX_KEPT = 64 << 20  # bytes of all that have been read and were not needed yet
+_kept = [0]
+
 _REWRITTEN = "@pytest_ar"  # a name in code whose asserts pytest has rewritten
 
 
 class SourceFile:
-    """A file of the user's own, and its text, which is read when it is first needed.
+    """A file of the user's own, and its text as it was when its code was first seen.
 
     Parameters
     ----------
@@ -30,9 +40,12 @@ class SourceFile:
     edited
         Whether the text is not that of the code that ran: the file has changed since, or cannot be read. None: it was
         not needed yet.
+    shift
+        What is added to a line of the code to get the line of the text: autoreload compiles single functions.
     """
 
-    __slots__ = ("_code", "_compiled", "_first", "_inside", "_lines", "_rewritten", "edited", "path", "shown")
+    __slots__ = ("__weakref__", "_bytes", "_code", "_compiled", "_first", "_inside", "_line", "_lines", "_rewritten",
+                 "_shape", "_stamp", "edited", "path", "shift", "shown")  # fmt: skip
 
     def __init__(self, path: str, code: CodeType) -> None:
         self.path = os.path.abspath(path)
@@ -42,8 +55,33 @@ class SourceFile:
         # Codes are known by their hashes: kept, they would keep a reloaded module's.
         self._code, self._inside = hash(code), frozenset(map(hash, _codes(code)))
         self._rewritten = any(_REWRITTEN in one.co_names for one in _codes(code))
-        self._first = self._mark(code)
+        self._first, self.shift = self._mark(code), 0
+        # autoreload compiles a function that was edited alone, as a module with nothing else in it.
+        inside = [one for one in code.co_consts if isinstance(one, CodeType)] if code.co_name == "<module>" else [code]
+        self._shape: int | None = _shape(inside[0]) if len(inside) == 1 else None
+        self._line = inside[0].co_firstlineno if inside else 0
         self._compiled: frozenset[object] = frozenset()
+        self._stamp = _stamp(self.path)
+        self._bytes = self._read_early()
+
+    def _read_early(self) -> bytes | None:
+        """The bytes of the file, if it is not too long and not too much is kept already."""
+        size = self._stamp[1] if self._stamp is not None else MAX_FILE
+        if size >= MAX_FILE or _kept[0] + size > MAX_KEPT:
+            return None
+        try:
+            with open(self.path, "rb") as file:
+                found = file.read()
+        except OSError:
+            return None
+        _kept[0] += len(found)
+        weakref.finalize(self, _let_go, len(found)).atexit = False
+        return found
+
+    @property
+    def changed(self) -> bool:
+        """Whether the file on the disk has been edited, or is gone, since its code was first seen."""
+        return self._stamp is None or _stamp(self.path) != self._stamp
 
     @property
     def lines(self) -> list[str]:
@@ -63,17 +101,42 @@ class SourceFile:
 
     def _read(self) -> str | None:
         try:
-            with tokenize.open(self.path) as file:
-                text = file.read()
-            compiled = _codes(compile(text, self.path, "exec", dont_inherit=True))
+            with io.BytesIO(self._bytes) if self._bytes is not None else open(self.path, "rb") as file:
+                encoding, _ = tokenize.detect_encoding(file.readline)
+                file.seek(0)
+                text = io.TextIOWrapper(file, encoding).read()  # with the ends of lines that Python reads
+            compiled = list(_codes(compile(text, self.path, "exec", dont_inherit=True)))
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
             return None
         self._compiled = frozenset(map(self._mark, compiled))
-        return text if self._first in self._compiled else None
+        if self._first in self._compiled:
+            return text
+        same = [one for one in compiled if self._shape is not None and _shape(one) == self._shape]
+        self.shift = same[0].co_firstlineno - self._line if len(same) == 1 else 0
+        return text if len(same) == 1 else None
 
     def _mark(self, code: CodeType) -> object:
         """By what code is known. pytest puts other code in place of asserts, on the same lines."""
         return (code.co_name, code.co_firstlineno) if self._rewritten else hash(code)
+
+
+def _shape(code: CodeType) -> int:
+    """A number that codes share which do the same, wherever they stand."""
+    inside = tuple(_shape(one) if isinstance(one, CodeType) else repr(one) for one in code.co_consts)
+    return hash((code.co_name, code.co_code, code.co_names, code.co_varnames, code.co_freevars, inside))
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    """What tells versions of a file apart: when it was written, and its size."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _let_go(size: int) -> None:
+    _kept[0] -= size
 
 
 def _relative(path: str) -> str:

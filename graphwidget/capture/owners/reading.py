@@ -114,10 +114,11 @@ def locals_of(frame: types.FrameType) -> list[tuple[str, Any]]:
     """Return the local variables of a function's frame.
 
     Up to Python 3.12, `f_locals` fills a dict that the frame keeps. It would keep alive what the user deletes later, so
-    it is emptied again, unless user code holds it, too (by `locals()`).
+    it is emptied again, unless user code holds it, too (by `locals()`). Left out are the variables that pytest puts
+    into asserts (``@py_assert3``).
     """
     values = frame.f_locals
-    pairs = list(values.items())
+    pairs = [(name, value) for name, value in values.items() if name[:1] != "@"]
     is_copy = type(values) is dict and frame.f_code.co_flags & CO_OPTIMIZED
     if is_copy and sys.getrefcount(values) <= HELD_BY_FRAME_AND_US:
         values.clear()

@@ -10,6 +10,7 @@ from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph import frozen, switched, unrecorded
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
 from graphwidget.diagnosis.no_graph.cutting import CUTTING, any_of
+from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf, fresh_leaf
 from graphwidget.diagnosis.no_graph.origins import Cut, Origins
 from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import grad_modes, text_edit
@@ -65,6 +66,14 @@ def where_cut(record: Record, call: BackwardCall, name: str) -> Place | None:
     return place_of(found.run, found.statement.lineno) if found is not None else None
 
 
+def where_made_anew(record: Record, call: BackwardCall) -> FreshLeaf | None:
+    """The line that made the root of a call a leaf of its own, from numbers; None: the root is none, or unknown."""
+    if len(call.roots) != 1 or not call.roots[0].is_leaf:
+        return None
+    origins = _origins(record, call)
+    return fresh_leaf(origins.values, expression(root_name(call)), origins.values.spot_of(call))
+
+
 def of_input(call: BackwardCall) -> Finding:
     """Return the finding of a call for the gradient of a tensor that does not require grad."""
     asked, written = call.inputs or (), source.asked(call.place.source, "inputs")
@@ -113,7 +122,8 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
         or _too_late(origins, root, spot, name)
         or switched.switched_off(origins, root, spot, made_of)
         or frozen.frozen(origins, root, spot, made_of)
-        or _compared(origins, root, spot)
+        or _compared(record, origins, root, spot)
+        or _marked(record, origins, root, spot)
         or _unknown(origins, call, root, spot, made_of)
     )
 
@@ -275,7 +285,7 @@ def _differentiated_once(record: Record, call: BackwardCall, text: str) -> Cause
         return Cause(
             f"`{one.name}.backward` is `@{found}` ({where(place)}): it builds no graph for its gradients. "
             f"{text} got one of them, in spite of `create_graph=True`.",
-            Fix("differentiable_op", sentence, False, line_of(place), edits=edits),
+            Fix("differentiable_backward", sentence, False, line_of(place), edits=edits),
             place,
         )
     return None
@@ -331,12 +341,43 @@ def _gradless(record: Record, cut: Cut) -> Cause:
     works = cut.sure and restore_graph.trains(record.runs.values(), names)
     works = works and restore_graph.meant_to_train(record.runs.values(), moved)
     sentence = f"Take {what} out of `{name}` (In[{run.cell}], line {line})."
+    text = f"{what} ran under `{name}` ({where(place)}): no graph was built."
+    inside = Values(list(record.runs.values())).switching.get(name.split("(")[0].rsplit(".", 1)[-1])
+    if inside is not None and isinstance(outer, ast.FunctionDef):  # a decorator of the user's own
+        place, at = place_of(inside[0], inside[1].lineno), None
+        text = f"{what} runs in what `@{name}` decorates, and that is called under {short(place.source.rstrip(':'))} "
+        text += f"({where(place)}): no graph was built."
+        sentence = f"Drop `@{name}` (In[{run.cell}], line {line})."
     fix = Fix("remove_no_grad", sentence, works, at, edits=edits)
-    return Cause(f"{what} ran under `{name}` ({where(place)}): no graph was built.", fix, place)
+    return Cause(text, fix, place)
 
 
-def _compared(origins: Origins, root: ast.expr, spot: Spot, depth: int = 3) -> Cause | None:
-    """Return the cause if the root was computed from a comparison: ``(pred > 0).float()``; also several steps back."""
+def _marked(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
+    """Return the cause if a custom Function made the root, and says that its output is not differentiable."""
+    for _, node, _ in origins.back(root, spot):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.arg)):
+            continue
+        applied = {name for name in source.calls_in(node) if name.endswith(".apply")}
+        for one in functions(record):
+            calls = [n for n in ast.walk(one.made) if isinstance(n, ast.Call)]
+            marks = [call for call in calls if _called(call) == "mark_non_differentiable"]
+            if f"{one.name}.apply" in applied and marks:
+                place = place_of(one.run, marks[0].lineno)
+                words = f"Leave out that line if a gradient should flow through `{one.name}`."
+                text = f"{short(place.source)} ({where(place)}) says that `{one.name}` has no derivative there."
+                return Cause(text, Fix("differentiable_op", words, False, line_of(place)), place)
+    return None
+
+
+def _called(call: ast.Call) -> str:
+    return ast.unparse(call.func).rsplit(".", 1)[-1]
+
+
+def _compared(record: Record, origins: Origins, root: ast.expr, spot: Spot, depth: int = 3) -> Cause | None:
+    """Return the cause if the root was computed from a comparison: ``(pred > 0).float()``; also several steps back.
+
+    What is compared may have been cut before.
+    """
     signs = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
     for at, node, _ in origins.back(root, spot):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.arg)):
@@ -350,7 +391,7 @@ def _compared(origins: Origins, root: ast.expr, spot: Spot, depth: int = 3) -> C
         of = [part for n in found if isinstance(n.ops[0], signs) for part in (n.left, *n.comparators)]
         had = any_of(origins.has_graph(part, at) for part in of)
         if had is False and depth:
-            before = (_compared(origins, part, at, depth - 1) for part in of)
+            before = (_compared(record, origins, part, at, depth - 1) or _cut(record, origins, part, at) for part in of)
             if cause := next((one for one in before if one is not None), None):
                 return cause
         if had is not False:

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from graphwidget.diagnosis.findings.failure import Failure
-from graphwidget.diagnosis.fixes.restore_graph import updated_in_place
+from graphwidget.diagnosis.fixes.restore_graph import updated_in_place, updates_in_place
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.diagnosis.wording import at, place_of, short
+from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Record, SlotState
 
 __all__ = ["of_none", "of_reads"]
@@ -110,35 +110,41 @@ def _grads_read(statement: ast.stmt) -> list[str]:
 
 
 def _of_no_leaf(failure: Failure, name: str, node: int | None) -> Finding:
-    graph, statement = failure.record.snapshot, failure.statement
+    graph = failure.record.snapshot
     place = graph.place_of(node) if node is not None else None
-    again = place is not None and at(place) == at(failure.place)
-    update = updated_in_place(failure.cell, statement) if again and statement is not None else ""
-    if update:
-        # It was a leaf in the pass before. The fix is sure where nothing needs the leaf's values any more.
-        how = f"{short(failure.text)} made a new tensor in the pass before: it is no leaf."
-        fix = failure.fix(
+    spot = at(place)
+    text = failure.cells.text(spot[0]) if spot is not None else ""
+    made_by = failure.cells.statement(spot) if spot is not None else None
+    if spot is not None and made_by is not None and updated_in_place(text, made_by):
+        # It was a leaf until then. The fix is sure where nothing needs the leaf's values any more.
+        before = "in the pass before" if spot == at(failure.place) else f"in {where(place)}"
+        how = f"{short(ast.unparse(made_by))} made a new tensor {before}: it is no leaf."
+        edits = updates_in_place(spot[0], text, made_by)
+        fix = Fix(
             "under_no_grad",
             "Change the leaf in place, and record nothing.",
-            failure.under_no_grad(update),
-            SlotState.HELD not in graph.slot_state,
+            SlotState.HELD not in graph.slot_state and bool(edits),
+            spot,
             "`.grad` adds up from call to call: set it to None after use.",
+            edits=edits,
         )
-    else:
+    elif node is None or _ran(failure.record, graph.uid[node]):
         how = f"`{name}` was computed{failure.made(node)}: it is no leaf."
-        cell, line = (place.cell, place.line or 0) if place is not None else (None, 0)
-        keep = text_edit.insert_after(cell, failure.cells.text(cell), line, [f"{name}.retain_grad()"])
-        uid = graph.uid[node] if node is not None else None
-        ran = any(uid in call.executed for call in failure.record.calls if call.result == "ok")
-        fix = Fix(
-            "retain_grad",
-            f"Ask for it before backward: `{name}.retain_grad()`.",
-            ran and bool(keep),
-            at(place),
-            edits=keep,
-        )
+        cell, line = spot or (None, 0)
+        keep = text_edit.insert_after(cell, text, line, [f"{name}.retain_grad()"])
+        sentence = f"Ask for it before backward: `{name}.retain_grad()`."
+        fix = Fix("retain_grad", sentence, node is not None and bool(keep), spot, edits=keep)
+    else:
+        how = f"`{name}` was computed{failure.made(node)}: it is no leaf. No backward has reached it since."
+        sentence = f"Ask for it by `{name}.retain_grad()`, and run a backward that reaches it before you read it."
+        fix = Fix("retain_grad", sentence, False, spot)
     text = f"{how} Backward writes `.grad` into leaves only."
     return failure.finding(f"`{name}.grad` is None.", text, fix, kind="no_grad", tensor=name)
+
+
+def _ran(record: Record, uid: int) -> bool:
+    """Whether a call that succeeded has run a node."""
+    return any(uid in call.executed for call in record.calls if call.result == "ok")
 
 
 def of_reads(record: Record) -> Iterator[Finding]:

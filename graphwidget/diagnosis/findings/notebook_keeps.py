@@ -96,7 +96,7 @@ def _of_the_last_error(record: Record, much: int) -> Iterator[Finding]:
         fixes=(
             Fix(
                 "clear_last_traceback",
-                "Let it go: clear what Python and IPython keep of it, and collect, because its frames refer to each "
+                "Release it: clear what Python and IPython keep of it, and collect, because its frames refer to each "
                 "other. The next error and the next collection do the same.",
                 True,
                 None,

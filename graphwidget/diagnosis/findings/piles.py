@@ -247,7 +247,7 @@ def _finding(record: Record, pile: Pile, look: Look | None) -> Finding:
     if look is not None:
         function = pile.name.split(":", 1)[0]
         headline = f"Graphs piled up in {shown} while `{function}` ran."
-        many = f"So it was after {passes} iterations of {len(pile.line.calls)}; it grew with each."
+        many = f"This was measured after {passes} iterations of {len(pile.line.calls)}; it grew with each one."
         what = what.replace(" refers ", " referred ").replace(" keeps ", " kept ").replace(" refer ", " referred ")
     carriers = tuple(dict.fromkeys(map(spoken, pile.paths)))
     fixes = leak_fixes.for_pile(record, pile, look is None)

@@ -12,8 +12,17 @@ from collections.abc import Callable, Iterator
 
 from graphwidget.diagnosis.findings import none_grads
 from graphwidget.diagnosis.findings.failure import Failure
-from graphwidget.diagnosis.findings.refusals import arrays, inference, outdated, replicas, roots, unexplained, views
-from graphwidget.diagnosis.fixes.restore_graph import updated_in_place
+from graphwidget.diagnosis.findings.refusals import (
+    arrays,
+    inference,
+    outdated,
+    replicas,
+    roots,
+    single_numbers,
+    unexplained,
+    views,
+)
+from graphwidget.diagnosis.fixes.restore_graph import updates_in_place
 from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax as source
@@ -214,10 +223,10 @@ def _no_parameter(failure: Failure) -> Finding | None:
         return None  # a list, a string: not of autograd
     statement = failure.statement
     name = ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else None
-    update = updated_in_place(failure.cell, statement) if statement is not None and failure.line else ""
+    edits = updates_in_place(failure.place.cell, failure.cell, statement) if statement is not None else ()
     fix = (
-        failure.fix("under_no_grad", "Change its values in place, and record nothing.", failure.under_no_grad(update))
-        if update
+        failure.fix("under_no_grad", "Change its values in place, and record nothing.", edits)
+        if edits
         else failure.fix(
             "under_no_grad",
             "To change its values, use `.copy_(...)` under `with torch.no_grad():`. To compute with other weights, and "
@@ -247,6 +256,9 @@ def _copied(failure: Failure) -> Finding:
     paths = [owner.path for owner in failure.record.snapshot.owners if whole and _is_in(owner.path, whole)]
     found = tuple(dict.fromkeys(path for path in paths if failure.computed(path) is not None))
     kept = (path for path in failure.run.scene.computed if whole and _is_in(path, whole))
+    itself = failure.value(whole)
+    if itself is not None and itself.kind == "tensor" and itself.leaf is False and whole is not None:
+        return _tensor_copied(failure, copies[0], whole)
     found = found or tuple(dict.fromkeys(kept))
     shown = names(found) or (f"A tensor in `{whole}`" if whole else "A tensor in it")
     made = failure.made(failure.computed(found[0])) if len(found) == 1 else ""
@@ -273,6 +285,24 @@ def _copied(failure: Failure) -> Finding:
         fix,
         tensor=found[0] if len(found) == 1 else None,
         nodes=[failure.node(path) for path in found],
+    )
+
+
+def _tensor_copied(failure: Failure, call: ast.Call, name: str) -> Finding:
+    """``copy.deepcopy(out)`` of a computed tensor."""
+    made = failure.made(failure.computed(name))
+    new = f"{name}.detach().clone()"
+    return failure.finding(
+        f"`{name}` has a graph, and graphs are not copied.",
+        f"`{name}` was computed{made}. Only leaves can be copied by `deepcopy`.",
+        failure.fix(
+            "detach",
+            f"Copy its values: `{new}`.",
+            text_edit.replace_node(failure.place.cell, failure.cell, call, new),
+            verified=not failure.before_a_backward,
+            price="No gradient flows back through the copy.",
+        ),
+        tensor=name,
     )
 
 
@@ -313,6 +343,7 @@ _TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...
     (torch_messages.NO_LEAF_OPTIMIZED, _optimized),
     (torch_messages.NO_PARAMETER, _no_parameter),
     (torch_messages.TO_NUMPY, arrays.of_numpy),
+    (torch_messages.TO_NUMBER, single_numbers.of_several),
     (torch_messages.COPIED, _copied),
     (torch_messages.NO_FLOAT, _no_real_numbers),
     (torch_messages.INFERENCE, inference.of_cell),

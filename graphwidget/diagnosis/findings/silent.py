@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.functions import functions
 from graphwidget.diagnosis.wording import lasting_name, names, own_path, root_name, short, source_line, where
 from graphwidget.model import (
     BackwardCall,
@@ -165,6 +166,7 @@ def _unseen_writes(record: Record) -> Iterator[Finding]:
     for call, graph in known[-MOST_CALLS:] if every else ():
         oldest = min((number for number in graph.seq if number >= 0), default=0)
         since = [write for write in every if write.after_calls <= call.n and write.number > oldest]
+        since = [write for write in since if not _in_a_function(record, write)]
         saved = list(_saved(record, graph, call, {key for write in since for key in write.storages}))
         for write in since:
             tensors = in_order({name for key, seq, name in saved if key in write.storages and seq < write.number})
@@ -172,6 +174,16 @@ def _unseen_writes(record: Record) -> Iterator[Finding]:
             if tensors and line not in reported:
                 reported.add(line)
                 yield _unseen_write(write, tensors, call)
+
+
+def _in_a_function(record: Record, write: Write) -> bool:
+    """Whether the forward of a custom Function wrote: what it saves is saved when it has returned."""
+    line = write.place.line or 0
+    forwards = [(one.run.cell, one.method("forward")) for one in functions(record)]
+    return any(
+        cell == write.place.cell and made is not None and made.lineno <= line <= (made.end_lineno or 0)
+        for cell, made in forwards
+    )
 
 
 def _saved(record: Record, graph: Snapshot, call: BackwardCall, keys: set[int]) -> Iterator[tuple[int, int, str]]:

@@ -64,6 +64,7 @@ FIX_IDS = {
     "no_checkpoint": "run a function without a checkpoint",
     "find_unused_parameters": "let DistributedDataParallel look for what took no part",
     "use_every_parameter": "use a module in the loss, or do not make it",
+    "read_saved_once": "read saved tensors once",
     "static_graph": "tell DistributedDataParallel that each pass builds the same graph",
     # a custom Function
     "return_all_gradients": "return one gradient, or None, for each input",
@@ -71,6 +72,15 @@ FIX_IDS = {
     "static_methods": "write a Function with static methods",
     "define_backward": "write a backward",
     "differentiable_backward": "let a backward be differentiated",
+    "mark_dirty": "say what a forward modifies",
+    "save_for_backward": "save tensors by `save_for_backward`",
+    # a training loop
+    "register_modules": "put modules into a container of torch's",
+    "clear_gradients": "clear gradients after a step",
+    "clip_after_backward": "clip gradients that are there",
+    "call_it": "call a method that is only named",
+    "straight_through": "pass a gradient straight through",
+    "reparametrize": "draw in a way that has a derivative",
     # graphs pile up
     "del_variable": "let go of a variable",
     "set_grad_none": "set a `.grad` to None",
@@ -79,8 +89,23 @@ FIX_IDS = {
     "clear_last_traceback": "let go of the last traceback",
 }
 
-# Of these, what changes the meaning of a program: what trains, or what counts as an error. That it runs shows nothing.
-CHOICES = frozenset({"allow_unused", "differentiable_backward", "drop_gradient", "skip_none", "unfreeze"})
+# Of these, what changes the meaning of a program: what trains, what a gradient is, or what counts as an error. That the
+# program then runs does not show that it is right.
+CHOICES = frozenset(
+    {
+        "allow_unused",
+        "differentiable_backward",
+        "drop_gradient",
+        "matching_gradient",
+        "new_optimizer",
+        "reparametrize",
+        "return_all_gradients",
+        "skip_none",
+        "straight_through",
+        "unfreeze",
+        "use_every_parameter",
+    }
+)
 
 # The later call runs the same tensor again, or one inside the old part.
 _SAME_ROOT: Ladder = (

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from graphwidget.diagnosis.source import containers, text_edit
+from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.detaching import detached
@@ -46,7 +47,7 @@ def for_pile(record: Record, pile: Pile, lasting: bool) -> tuple[Fix, ...]:
     if not end:
         return (keep,)
     read = is_read(record, source.last_name(name))
-    price = "Its values go, too." + (" What reads them must stand before that." if read else "")
+    price = "Its values go, too." + (" Lines that read them must come before that." if read else "")
     return keep, Fix("del_variable", f"Let go of it when done: `{end}`.", True, None, price, (f"+ {end}",))
 
 
@@ -175,6 +176,26 @@ def _cut_each_time(record: Record, pile: Pile) -> Fix | None:
         inside_loop = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1) if loop is not None else range(line + 1)
         free = not needed(record, last, {(run.cell, one) for one in inside_loop})
         return Fix("detach", text + ("" if free else _UNLESS), free, (run.cell, line), _NONE, edits=edits)
+    return _cut_what_is_written(record, pile)
+
+
+def _cut_what_is_written(record: Record, pile: Pile) -> Fix | None:
+    """``self.mean.mul_(0.9).add_(0.1 * h.mean(0).detach())``: what the line that made it writes into it, detached."""
+    place = pile.graph.place_of(pile.owners[0].node)
+    lasts = {source.last_name(local(path)) for path in pile.paths}
+    run = next((one for one in _cells(record) if place is not None and one.cell == place.cell), None)
+    if run is None or place is None or len(lasts) != 1:
+        return None
+    (last,) = lasts
+    for statement in source.statements_at(run.source, place.line or 0)[-1:]:
+        given = inplace.values_written(statement, last)
+        edits = tuple(edit for one in given for edit in containers.detached_value(run.cell, run.source, one))
+        if not edits or run.cell is None:
+            return None
+        free = not needed(record, last, {(run.cell, statement.lineno)})
+        shown = short(text_edit.new_text(run.source, edits))
+        text = f"Write {shown} (In[{run.cell}], line {statement.lineno}).{'' if free else _UNLESS}"
+        return Fix("detach", text, free, (run.cell, statement.lineno), _NONE, edits=edits)
     return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
+from itertools import count
 
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
@@ -67,6 +68,24 @@ def updated_in_place(text: str, statement: ast.stmt) -> str:
         return ""
     sign = ast.unparse(ast.BinOp(ast.Name("_"), value.op, ast.Name("_"))).strip("_ ")
     return f"{target} {sign}= {ast.unparse(value.right)}"
+
+
+def updates_in_place(cell: int | None, text: str, statement: ast.stmt) -> Edits:
+    """An update of a leaf by hand, and those of its block, in place under `no_grad`: ``w = w - 0.1 * w.grad``.
+
+    The others, too: they replace their leaves just as well. None where one of them shares its line.
+    """
+    updates = {one.lineno: new for one in source.block_of(text, statement) if (new := updated_in_place(text, one))}
+    if statement.lineno not in updates:
+        return ()
+    if any(source.statement_of(source.line_text(text, line)) is None for line in updates):
+        return ()
+    edits: list[TextEdit] = []
+    for first in (line for line in updates if line - 1 not in updates):
+        last = next(line for line in count(first) if line + 1 not in updates)
+        block = ["with torch.no_grad():", *(f"    {updates[line]}" for line in range(first, last + 1))]
+        edits += text_edit.replace_lines(cell, text, first, last, block)
+    return tuple(edits)
 
 
 def without_decorator(

@@ -35,4 +35,6 @@ def works_without(
 
 def another_write(other: tuple[str | None, Write] | None) -> str:
     """What a fix says about another write that remains."""
-    return f" That is not all: {short(other[1].by)} ({where(other[1].place)}) is in the way, too." if other else ""
+    if not other:
+        return ""
+    return f" This is not enough: {short(other[1].by)} ({where(other[1].place)}) still modifies a saved tensor."

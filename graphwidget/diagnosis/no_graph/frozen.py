@@ -23,7 +23,7 @@ def frozen_modules(origins: Origins, names: list[str]) -> Cause:
     lines = list(found.values())
     name = next(iter(found), names[0])
     if not lines and any(_without_parameters(origins, one) for one in names):
-        words = "Make what should train an `nn.Parameter`: tensors in a plain list, and buffers, are none."
+        words = "Make each tensor that should train an `nn.Parameter`: buffers and tensors in a list are no parameters."
         return Cause(f"`{name}` has no parameter that requires grad.", Fix("unfreeze", words, False), None)
     if not lines:
         text = f"No parameter of `{name}` requires grad."

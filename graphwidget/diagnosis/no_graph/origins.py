@@ -23,7 +23,6 @@ from graphwidget.diagnosis.no_graph.cutting import (
     what_is_cut,
 )
 from graphwidget.diagnosis.no_graph.values import LAYER, Spot, Values, is_plain
-from graphwidget.diagnosis.source import grad_modes
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.model import CellRun
 
@@ -142,7 +141,7 @@ class Origins:
         if isinstance(one, ast.expr):
             return self.has_graph(one, spot)
         if isinstance(one, ast.stmt):
-            switch = grad_modes.around(self.values.runs[spot.at].source, one)
+            switch = self.values.switch_around(spot.at, one)
             if switch is not None and switch.outer is not self._lifted:
                 return False if switch.off else None
             if indices_only(one, name):
@@ -232,7 +231,7 @@ class Origins:
 
     def is_cut(self, spot: Spot, node: ast.AST, name: str = "") -> bool:
         """Whether a statement as a whole makes something without a graph."""
-        switch = grad_modes.around(self.values.runs[spot.at].source, node) if isinstance(node, ast.stmt) else None
+        switch = self.values.switch_around(spot.at, node) if isinstance(node, ast.stmt) else None
         return (switch is not None and switch.off is True) or (isinstance(node, ast.stmt) and indices_only(node, name))
 
     def cuts(self, root: ast.AST, spot: Spot) -> Iterator[Cut]:
@@ -244,7 +243,7 @@ class Origins:
             if statement is None or not 0 <= where.at < len(self.values.runs):
                 continue
             run, value = self.values.runs[where.at], source.given(node) if isinstance(node, ast.stmt) else node
-            switch = grad_modes.around(run.source, statement)
+            switch = self.values.switch_around(where.at, statement)
             parts: list[tuple[str, list[ast.expr], ast.stmt | None]] = []
             if switch is not None and isinstance(value, ast.expr):
                 parts.append((switch.text, [value], switch.outer))
@@ -268,7 +267,7 @@ class Origins:
         for where, node, _ in self.back(root, spot):
             if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.arg)):
                 continue
-            if isinstance(node, ast.stmt) and grad_modes.around(self.values.runs[where.at].source, node) is not None:
+            if isinstance(node, ast.stmt) and self.values.switch_around(where.at, node) is not None:
                 continue
             value = source.given(node) if isinstance(node, ast.stmt) else node
             for call in (n for n in outside_of_cuts(value) if isinstance(n, ast.Call)):

@@ -7,9 +7,11 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from graphwidget.diagnosis.no_graph.bindings import binding, defines, iterated, of_attribute, only_element
+from graphwidget.diagnosis.source import grad_modes
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.torch_names import has_parameters
 from graphwidget.model import BackwardCall, CellRun, Scene, Value
@@ -42,6 +44,17 @@ class Values:
     runs: Sequence[CellRun]
     modules: dict[str, bool] = field(default_factory=dict)
     scene: Scene = Scene()
+
+    @cached_property
+    def switching(self) -> dict[str, tuple[CellRun, ast.With]]:
+        """The decorators that switch grad mode off for what they decorate, by name, each with its `with`."""
+        trees = [(run, tree) for run in self.runs if (tree := source.parse(run.source)) is not None]
+        return {name: (run, block) for run, tree in trees for name, block in grad_modes.switching(tree)}
+
+    def switch_around(self, at: int, statement: ast.stmt) -> grad_modes.Switch | None:
+        """What around a statement decides about grad mode, if that may be off: a block, or a decorator."""
+        cell = self.runs[at].source
+        return grad_modes.around(cell, statement) or grad_modes.decorated_by(cell, statement, self.switching)
 
     def spot_of(self, call: BackwardCall) -> Spot:
         """Where a call stands in the text."""

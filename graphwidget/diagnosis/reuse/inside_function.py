@@ -1,26 +1,26 @@
 """A reuse inside one call of a function, as if the function's lines were those of the cell.
 
-``def step(self): …; d_loss.backward(); …; g_loss.backward()``: statements that build a graph are usually searched among
-the lines of the cell that ran. If lines of one function made both calls and all that they need in one pass, the lines
-of that function are searched instead. Nodes that other functions made in the same pass have no line here: then there is
-no answer.
+What builds a graph is looked for among the lines of the cell that ran. Most programs have them in a function:
+``def main(): ...; for batch in data: ...; loss.backward()``, ``def step(self): ...; d_loss.backward(); ...``. Where
+both calls, and all that they need, were made while one function ran once, the lines of that function are searched
+instead. What it called has the line that called it.
 """
 
 from __future__ import annotations
 
-import ast
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.wording import at
 from graphwidget.model import BackwardCall, CellRun, Kind, Place, Snapshot
 
 __all__ = ["inside_function"]
 
 
 def inside_function(setting: Setting, everything: bool) -> Setting | None:
-    """The setting with the lines of its function as those of the cell; None where not all of it is of one pass.
+    """The setting with the lines of a function as those of the cell; None where not all of it belongs to one call.
 
     Parameters
     ----------
@@ -28,61 +28,102 @@ def inside_function(setting: Setting, everything: bool) -> Setting | None:
         All that the later call reaches, not only what leads to freed or modified saved tensors.
     """
     reuse = setting.reuse
-    function = _function(setting)
-    home = [run for run in reuse.record.runs.values() if run.cell == reuse.later.place.cell][-1:]
-    if function is None or not home:
+    activation = _activation(setting)
+    if activation is None:
         return None
-    lines = _FunctionLines(reuse.later.place, function, home[0])
     for index in reuse.reached if everything else reuse.needed:
         place = reuse.graph.place_of(index)
-        if reuse.graph.kind[index] != Kind.ACCUMULATE and (place is None or not lines.hold(place)):
+        if reuse.graph.kind[index] != Kind.ACCUMULATE and (place is None or not activation.holds(place)):
             return None
-    later, earlier = lines.moved_call(reuse.later), lines.moved_call(reuse.earlier)
+    later, earlier = activation.moved_call(reuse.later), activation.moved_call(reuse.earlier)
     moved = {later.n: later, earlier.n: earlier}
     record = replace(reuse.record, calls=tuple(moved.get(call.n, call) for call in reuse.record.calls))
-    return Setting(Reuse(record, later, earlier, lines.moved_graph(reuse.graph)))
+    return Setting(Reuse(record, later, earlier, activation.moved_graph(reuse.graph)))
 
 
-def _function(setting: Setting) -> ast.FunctionDef | None:
-    """The function that made both calls, by two of its lines and while it ran once."""
+def _activation(setting: Setting) -> _Activation | None:
+    """The innermost call of a function that made both backward calls; None: there is none, or it is not sure."""
     a, b = setting.reuse.earlier.place, setting.reuse.later.place
-    text = setting.text_of_cell(b.cell)
-    if a.line is None or b.line is None or a.line == b.line or a.cell != b.cell:
-        return None
-    if (a.run, a.outer_line, a.iteration) != (b.run, b.outer_line, b.iteration):
-        return None
-    here, there = source.function_at(text, b.line), source.function_at(text, a.line)
-    return here[1] if here is not None and there is not None and here[1] is there[1] else None
+    there, here = _frames(a), _frames(b)
+    one_pass = (a.run, a.outer_line, a.iteration) == (b.run, b.outer_line, b.iteration)
+    found, once = None, a.run == b.run
+    for depth, (caller, frame) in enumerate(zip(here, here[1:]), start=1):
+        if depth >= len(there) or at(there[depth - 1]) != at(caller):
+            break
+        home = _home(setting, frame)
+        once = once and home is not None and _calls_once(setting.text_of_cell(caller.cell), caller.line, home, frame)
+        if home is None or not (once or (one_pass and at(a) != at(b))):
+            break
+        found = _Activation(b, depth, home, once)
+    return found
 
 
-class _FunctionLines:
-    """The lines of a function in the pass to which a call belongs.
+def _frames(place: Place) -> tuple[Place, ...]:
+    """All lines of the user's own that were running, outermost first."""
+    return (*place.stack, place)
 
-    Parameters
+
+def _home(setting: Setting, frame: Place) -> CellRun | None:
+    """The run of the cell or file that defines the function of a frame."""
+    runs = [run for run in setting.reuse.record.runs.values() if run.cell == frame.cell]
+    return runs[-1] if runs and source.function_at(runs[-1].source, frame.line or 0) is not None else None
+
+
+def _calls_once(text: str, line: int | None, home: CellRun, frame: Place) -> bool:
+    """Whether a line, each time it is reached, calls the function of a frame once: by its name, and in no loop."""
+    found = source.statements_at(text, line or 0)[-1:]
+    function = source.function_at(home.source, frame.line or 0)
+    if not found or function is None or hasattr(found[0], "body") or source.is_comprehension(found[0]):
+        return False
+    called = [source.last_name(name) for name in source.calls_in(found[0])]
+    return called.count(function[1].name) == 1 and not source.loops_around(text, found[0].lineno)
+
+
+@dataclass(frozen=True)
+class _Activation:
+    """One call of a function: what ran while it did.
+
+    Attributes
     ----------
     call
-        The place of the call.
+        The place of the later backward call, which belongs to it.
+    depth
+        How many calling lines are around the function's own.
     home
         The run of the cell that defines the function.
+    once
+        The function was called once. Else only what has the same pass of the loop around its call belongs to it.
     """
 
-    def __init__(self, call: Place, function: ast.FunctionDef, home: CellRun) -> None:
-        self._call, self._function, self._home = call, function, home
+    call: Place
+    depth: int
+    home: CellRun
+    once: bool
 
-    def hold(self, place: Place) -> bool:
-        """Whether a place is one of these lines."""
-        found = source.function_at(self._home.source, place.line or 0) if place.cell == self._call.cell else None
-        now = (place.run, place.outer_line, place.iteration)
-        same_pass = now == (self._call.run, self._call.outer_line, self._call.iteration)
-        return found is not None and found[1] is self._function and same_pass
+    def holds(self, place: Place) -> bool:
+        """Whether a place belongs to it."""
+        frames = _frames(place)
+        if len(frames) <= self.depth or place.run != self.call.run:
+            return False
+        same_caller = [*map(at, frames[: self.depth])] == [*map(at, _frames(self.call)[: self.depth])]
+        same_pass = (place.outer_line, place.iteration) == (self.call.outer_line, self.call.iteration)
+        return same_caller and (self.once or same_pass)
 
     def moved(self, place: Place) -> Place:
-        """A place among these lines as a place of the cell itself; any other place unchanged."""
-        if not self.hold(place):
+        """A place that belongs to it, with the function's own line as the outermost; any other as it is."""
+        if not self.holds(place):
             return place
-        home = self._home
-        outer = (place.cell, place.line, place.source)
-        return Place(place.cell, place.line, place.source, *outer, cell_id=home.cell_id, run=home.run)
+        own = _frames(place)[self.depth]
+        return replace(
+            place,
+            outer_cell=own.cell,
+            outer_line=own.line,
+            outer_source=own.source,
+            iteration=place.iteration if self.once else None,
+            stack=place.stack[self.depth :],
+            cell_id=self.home.cell_id,
+            run=self.home.run,
+        )
 
     def moved_graph(self, graph: Snapshot) -> Snapshot:
         return replace(graph, places=tuple(map(self.moved, graph.places)))

@@ -33,9 +33,9 @@ def detached_in(cell: int | None, text: str, holder: str, inside: Iterable[str])
             continue
         whole, value, more = put
         keys: list[ast.expr] = []
-        while isinstance(whole, ast.Subscript):
-            keys.insert(0, whole.slice)
-            whole = whole.value
+        while (element := _element(whole)) is not None:
+            whole, key = element
+            keys.insert(0, key)
         name = whole.attr if isinstance(whole, ast.Attribute) else getattr(whole, "id", None)
         if name != last or value.lineno in found:
             continue
@@ -69,6 +69,15 @@ def _put(node: ast.AST) -> tuple[ast.expr, ast.expr, int] | None:
         return (node.targets[0], node.value, 0)
     if isinstance(node, ast.AugAssign) and isinstance(node.value, (ast.List, ast.Tuple)) and len(node.value.elts) == 1:
         return (node.target, node.value.elts[0], 1)
+    return None
+
+
+def _element(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """The container and the key of ``a[key]``, and of ``a.setdefault(key, [])``."""
+    if isinstance(node, ast.Subscript):
+        return node.value, node.slice
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "setdefault":
+        return (node.func.value, node.args[0]) if len(node.args) == 2 else None
     return None
 
 

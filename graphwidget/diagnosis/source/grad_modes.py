@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from graphwidget.diagnosis.source import syntax as source
 
-__all__ = ["Switch", "around", "condition"]
+__all__ = ["Switch", "around", "condition", "decorated_by", "switching"]
 
 _NAMES = ("no_grad", "inference_mode", "set_grad_enabled", "enable_grad")
 
@@ -38,6 +38,35 @@ def around(cell: str, statement: ast.stmt) -> Switch | None:
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             return None
     return None
+
+
+def decorated_by(cell: str, statement: ast.stmt, names: Collection[str]) -> Switch | None:
+    """The function around a statement, if one of these decorators is around it, each of which switches it off."""
+    found = source.function_at(cell, statement.lineno)
+    for one in found[1].decorator_list if found is not None else ():
+        if found is not None and _last(one.func if isinstance(one, ast.Call) else one) in names:
+            return Switch(found[1], ast.unparse(one), True)
+    return None
+
+
+def switching(tree: ast.AST) -> Iterator[tuple[str, ast.With]]:
+    """The decorators that a text defines and that call what they decorate without grad mode, each with its `with`."""
+    for made in ast.walk(tree):
+        if not isinstance(made, ast.FunctionDef):
+            continue
+        given = {one.arg for one in (*made.args.posonlyargs, *made.args.args)}
+        inner = [one for one in ast.walk(made) if isinstance(one, ast.FunctionDef) and one is not made]
+        returned = {
+            one.value.id
+            for one in source.own_statements(made.body)
+            if isinstance(one, ast.Return) and isinstance(one.value, ast.Name)
+        }
+        for function in (one for one in inner if one.name in returned):
+            blocks = [one for one in ast.walk(function) if isinstance(one, ast.With)]
+            off = [one for one in blocks if any(_switches_off(item.context_expr) for item in one.items)]
+            calls = [ast.unparse(n.func) for one in off for n in ast.walk(one) if isinstance(n, ast.Call)]
+            if len(off) == 1 and given.intersection(calls):
+                yield made.name, off[0]
 
 
 def _expressions(outer: ast.stmt) -> list[ast.expr]:

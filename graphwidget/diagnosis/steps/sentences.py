@@ -232,7 +232,7 @@ class Telling:
         said = self._v("would hand", "handed")
         if not targets:
             if self.narrowed and len(self.graph.next(turn.node)):
-                return f"It {said} on nothing: no way to the inputs leads on from here."
+                return f"It {said} on nothing: no path leads on from here to the inputs."
             return f"It {said} on nothing: what it was computed from needs no gradient."
         given = [self._target(n, kinds[n]) for n, defined in targets.items() if defined == DEFINED]
         maybe = [self._target(n, []) for n, defined in targets.items() if defined == MAYBE]

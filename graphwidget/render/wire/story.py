@@ -167,17 +167,20 @@ def _finding(finding: Finding, drawing: Drawing, strings: Strings) -> dict[str, 
         "path": strings.many(finding.path),
         "uids": list(finding.uids),
         "bytes": finding.bytes,
-        "fixes": [_fix(fix, strings) for fix in finding.fixes],
+        "fixes": [_fix(fix, finding, strings) for fix in finding.fixes],
     }
 
 
-def _fix(fix: Fix, strings: Strings) -> dict[str, Any]:
+def _fix(fix: Fix, finding: Finding, strings: Strings) -> dict[str, Any]:
     return {
         "id": strings(fix.id),
         "text": strings(fix.text),
         "verified": fix.verified,
         "note": strings(": ".join(filter(None, [fix.spot, fix.price]))),
         "edit": strings.many(fix.edit),
+        "key": finding.key(fix) if fix.by_machine else 0,
+        "tried": strings(fix.tried.sentence if fix.tried is not None else ""),
+        "passed": fix.tried.ok if fix.tried is not None else None,
     }
 
 

@@ -2,7 +2,7 @@
 import { drive } from "../page/drive.ts";
 import { Prose } from "../page/glyphs.tsx";
 import { Button } from "../panels/parts.tsx";
-import { orderOfCall, type Root } from "../picture/model.ts";
+import { type Fix, orderOfCall, type Root } from "../picture/model.ts";
 import { decodeSlices } from "../picture/wire.ts";
 import { isAsked } from "../state/guess.ts";
 import { NoAnswer, Refused } from "../state/kernel.ts";
@@ -162,7 +162,7 @@ export function kernelActions(context: Context): KernelActions {
   const say = (answer: Answer) => set({ answer });
 
   /** Runs a request that changes something, and shows the kernel's answer. Only one such request runs at a time. */
-  async function run(verb: "backward" | "rebuild", args: Args, what: string): Promise<void> {
+  async function run(verb: "backward" | "rebuild" | "try_fix", args: Args, what: string): Promise<void> {
     const before = state.running;
     if (state.link === "recorded")
       return say(statusAnswer("This page is a recording: nothing runs here.", "Run the notebook for a live view."));
@@ -177,15 +177,16 @@ export function kernelActions(context: Context): KernelActions {
       if (kernel.busy() && !state.running?.behind) queued("the running cell");
     }, QUEUED_MS);
     await asked.then(
-      (result) => ("asks" in result ? confirm(result.asks, args, what) : say(result.said)),
+      (result) => ("asks" in result ? confirm(verb, result.asks, args, what) : say(result.said)),
       (error) => say(problem(error)),
     );
     clearTimeout(silent);
     if (state.running?.request === asked.id) set({ running: null });
   }
 
-  /** The kernel forecasts an error: a second press runs the call, and only if the forecast is still the same. */
-  function confirm({ key, title, lines }: Question, args: Args, what: string): void {
+  /** The kernel asks, because a call would raise or cells run again: a second press runs it, if that still holds. */
+  function confirm(verb: "backward" | "rebuild" | "try_fix", question: Question, args: Args, what: string): void {
+    const { key, title, lines } = question;
     // The answer may have waited for a cell. If the user types elsewhere by now, no dialog interrupts.
     if (!isHere(context.root)) {
       say(alertAnswer(`${title}. Nothing has run.`, lines.join(" ")));
@@ -193,7 +194,7 @@ export function kernelActions(context: Context): KernelActions {
     }
     const go = () => {
       context.act.close();
-      void run("backward", { ...args, confirmed: key }, what);
+      void run(verb, { ...args, confirmed: key }, what);
     };
     const order = (n: number) => (state.now ? orderOfCall(state.now, n) : -1);
     context.act.ask(
@@ -212,7 +213,7 @@ export function kernelActions(context: Context): KernelActions {
             Cancel
           </Button>
           <Button class="gw-btn" press={go}>
-            Run it anyway
+            {verb === "try_fix" ? "Run the cells" : "Run it anyway"}
           </Button>
         </div>
       </>,
@@ -234,6 +235,8 @@ export function kernelActions(context: Context): KernelActions {
       set(error instanceof NoAnswer ? { answer, running: null } : { answer: problem(error) });
     }
   }
+
+  const tryFix = (fix: Fix) => void run("try_fix", { fix: fix.key! }, "The trial");
 
   function rebuild(root: Root): void {
     const { id, path } = root;
@@ -282,5 +285,5 @@ export function kernelActions(context: Context): KernelActions {
   }
 
   const cell = (by: number) => walk(position(state) + by, by, true);
-  return { ...forecasting(context), ...questions(context), backward, cancel, rebuild, step, cell };
+  return { ...forecasting(context), ...questions(context), backward, cancel, rebuild, tryFix, step, cell };
 }

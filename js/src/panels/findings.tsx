@@ -111,7 +111,30 @@ function classOfLine(line: string): string | undefined {
   return line.startsWith("-") ? "gw-err" : undefined;
 }
 
-function FixCard({ fix, position, orderOf }: { fix: Fix; position: number; orderOf: OrderOf }): VNode {
+interface OneFix {
+  context: Context;
+  fix: Fix;
+  orderOf: OrderOf;
+}
+
+/** The button that tries a fix, and what came of it. The sentence of the answer is spoken where messages are. */
+function TrialOf({ context: { state, act }, fix }: OneFix): VNode {
+  const { key, tried, passed } = fix;
+  const look = passed === true ? "gw-ok" : passed === false ? "gw-err" : "gw-mute";
+  const canTry = Boolean(key) && state.link !== "recorded" && state.link !== "gone";
+  return (
+    <>
+      {tried !== "" && <div class={look}>{tried}</div>}
+      {canTry && (
+        <Button class="gw-link" press={() => act.tryFix(fix)} title="run your cells again with this fix, elsewhere">
+          {tried ? "try it again" : "try it"}
+        </Button>
+      )}
+    </>
+  );
+}
+
+function FixCard({ context, fix, position, orderOf }: OneFix & { position: number }): VNode {
   const { id, text, edit, note } = fix;
   const best = position === 0;
   const showsEdit = best && edit.length > 0;
@@ -135,6 +158,7 @@ function FixCard({ fix, position, orderOf }: { fix: Fix; position: number; order
           <Prose text={note} orderOf={orderOf} />
         </div>
       )}
+      <TrialOf context={context} fix={fix} orderOf={orderOf} />
     </li>
   );
 }
@@ -157,7 +181,7 @@ function Details({ context, finding, graph, orderOf }: OneFinding & { orderOf: O
       {checked.length > 0 && (
         <ol>
           {checked.map((fix, i) => (
-            <FixCard fix={fix} position={i} orderOf={orderOf} />
+            <FixCard context={context} fix={fix} position={i} orderOf={orderOf} />
           ))}
         </ol>
       )}
@@ -166,7 +190,7 @@ function Details({ context, finding, graph, orderOf }: OneFinding & { orderOf: O
         <ul class="gw-mute">
           {others.map((fix) => (
             <li>
-              <Prose text={fix.text} orderOf={orderOf} />
+              <Prose text={fix.text} orderOf={orderOf} /> <TrialOf context={context} fix={fix} orderOf={orderOf} />
             </li>
           ))}
         </ul>

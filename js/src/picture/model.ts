@@ -120,6 +120,12 @@ export interface Fix {
   /** The place of the fix, and its price. */
   note: string;
   edit: string[];
+  /** Names it in a request to try it; 0, or missing in a picture that was saved earlier: no program can make the change. */
+  key?: number;
+  /** What came of a trial, as a sentence; empty: there was none. */
+  tried: string;
+  /** Whether it passed; null: the trial decided nothing. */
+  passed?: boolean | null;
 }
 
 export interface Finding {

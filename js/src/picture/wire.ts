@@ -210,7 +210,7 @@ const RECORDS = {
   calls: "run file$ source$ text$ did$ roots$",
   events: "label$ steps$",
   findings: "kicker$ headline$ text$ node$ tensor$? wrote$? wroteAt$? carriers$ path$",
-  fixes: "id$ text$ note$ edit$",
+  fixes: "id$ text$ note$ edit$ tried$?",
   status: "text$",
 };
 

@@ -16,6 +16,7 @@ export interface Args {
   format?: string;
   request?: number;
   call?: number;
+  fix?: number;
   walk?: number;
   at?: number;
   fails?: string;
@@ -40,6 +41,7 @@ export interface Replies {
   /** An answer that `asks` means that nothing has run. */
   backward: { said: Answer } | { asks: Question };
   rebuild: { said: Answer };
+  try_fix: { said: Answer } | { asks: Question };
   predict: Compared;
 }
 

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import type { Focus } from "../picture/fold/index.ts";
-import type { Graph, Root } from "../picture/model.ts";
+import type { Fix, Graph, Root } from "../picture/model.ts";
 import type { Item } from "../picture/scene/types.ts";
 import type { Guess } from "./guess.ts";
 import type { Kernel, Link } from "./kernel.ts";
@@ -120,6 +120,8 @@ export interface KernelActions {
   backward(root: Root, mode: Mode): void;
   /** Asks the user first. */
   rebuild(root: Root): void;
+  /** Runs the recorded cells again with a fix, in a process of their own. Asks the user first. */
+  tryFix(fix: Fix): void;
   cancel(): void;
   travel(event: number | null): void;
   step(by: number): void;

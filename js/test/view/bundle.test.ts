@@ -3,7 +3,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
-import { FakeKernel, FakeModel } from "../../dev/fake.ts";
+import { FakeKernel } from "../../dev/fake.ts";
+import { FakeModel } from "../../dev/fake_model.ts";
 import { STORIES } from "../../dev/stories.ts";
 import type source from "../../src/app/widget.ts";
 

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { FakeModel } from "../../dev/fake.ts";
+import { FakeModel } from "../../dev/fake_model.ts";
 import { STORIES } from "../../dev/stories.ts";
 import { View } from "../../src/app/view.ts";
 import { type Shown, show } from "./support.ts";

@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 /** An empty canvas says what is true of what was computed. */
 import { expect, test } from "vitest";
-import { call, type Story } from "../../dev/fake.ts";
+import { call, type Story } from "../../dev/fake_story.ts";
 import { STORIES } from "../../dev/stories.ts";
 import { show } from "./support.ts";
 

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { FakeModel } from "../../dev/fake.ts";
+import { FakeModel } from "../../dev/fake_model.ts";
 import { View } from "../../src/app/view.ts";
 
 const file = (name: string) => readFileSync(join(import.meta.dirname, "../fixtures", `${name}.json`), "utf8");

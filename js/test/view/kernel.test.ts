@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { FakeModel } from "../../dev/fake.ts";
+import { FakeModel } from "../../dev/fake_model.ts";
 import { Kernel, type Link, NoAnswer, Refused } from "../../src/state/kernel.ts";
 
 let life: AbortController;

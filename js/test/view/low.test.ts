@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 /** A low view: the picture, a headline and a fix, the timeline in the header, and a way to the full view. */
 import { expect, test } from "vitest";
-import { FakeModel } from "../../dev/fake.ts";
+import { FakeModel } from "../../dev/fake_model.ts";
 import { momentOf } from "../programs/index.ts";
 import { mount, settle } from "./support.ts";
 

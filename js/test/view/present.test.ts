@@ -2,6 +2,7 @@
 /** The view of a lecture: older graphs as one chip, older findings as one line, and what a browser test needs to find. */
 import { describe, expect, test } from "vitest";
 import { FakeModel } from "../../dev/fake.ts";
+import { FakeModel } from "../../dev/fake_model.ts";
 import { olderWords } from "../../src/panels/stagebar.tsx";
 import { momentOf, momentsOf } from "../programs/index.ts";
 import { mount, settle } from "./support.ts";

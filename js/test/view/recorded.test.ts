@@ -2,7 +2,7 @@
 /** A page without a kernel: what is written down with the picture can be asked, and nothing else is offered. */
 import { gzipSync } from "node:zlib";
 import { expect, test, vi } from "vitest";
-import { encode } from "../../dev/fake.ts";
+import { encode } from "../../dev/fake_story.ts";
 import { reused } from "../../dev/stories.ts";
 import { openRecording } from "../../src/app/recorded.ts";
 import { show } from "./support.ts";

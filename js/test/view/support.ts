@@ -1,6 +1,8 @@
 /** A view on a fake kernel, and small ways to look at it. */
 import { vi } from "vitest";
-import { FakeKernel, FakeModel, type Story } from "../../dev/fake.ts";
+import { FakeKernel } from "../../dev/fake.ts";
+import { FakeModel } from "../../dev/fake_model.ts";
+import type { Story } from "../../dev/fake_story.ts";
 import { View } from "../../src/app/view.ts";
 
 /** How many drawings are being made: how long one takes depends on what else the machine does. */

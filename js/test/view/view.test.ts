@@ -345,6 +345,22 @@ test("rebuild says which cells run before it runs them", async () => {
   expect(view.one(".gw-answer[role=status]").textContent).toContain("built again");
 });
 
+test("a fix is tried on a click, after the cells that run again have been named", async () => {
+  view = await show(reused());
+  const [first, second] = view.all("[data-fix]");
+  expect(second!.textContent).not.toContain("try it"); // it names no key: no program can make that change
+  view.button("try it").click();
+  await view.settle();
+  expect(view.one("dialog[open]").textContent).toContain("In[1] and In[2] run again in a fresh process");
+  expect(first!.textContent).not.toContain("Tried");
+  view.button("Run the cells").click();
+  await view.settle();
+  expect(view.model.sent.filter(({ verb }) => verb === "try_fix").map(({ fix }) => fix)).toEqual([7, 7]);
+  expect(view.one(".gw-answer[role=status]").textContent).toContain("ran 3 further passes");
+  expect(view.one("[data-fix] .gw-ok:not(span)").textContent).toBe("Tried: ran 3 further passes in 2.1 s.");
+  expect(view.button("try it again")).toBeTruthy();
+});
+
 test("the legend is a dialog that says what it is and closes", async () => {
   view = await show(tiny());
   const button = view.button("Legend");

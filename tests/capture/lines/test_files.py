@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import sysconfig
 from pathlib import Path
@@ -91,3 +92,95 @@ def test_code_that_is_added_is_recorded_and_code_that_is_left_out_is_not(module:
     with gw.track(code=["-mine_alone"]) as tracker:
         root = module().loss(torch.ones(2, requires_grad=True))
         assert {Path(file or "").name for file, *_ in places(tracker, root)} == {"test_files.py"}
+
+
+KEPT = MODULE + "\n\ndef fit(w):\n    kept = loss(w)\n    kept.backward()\n    kept.backward()\n"
+
+
+@pytest.fixture
+def edited(module: Any, tmp_path: Path) -> Any:
+    """A program that raises in a module which is edited while it runs: its tracker, after the error."""
+    (tmp_path / "mine_alone.py").write_text(KEPT)
+    with gw.track() as tracker:
+        fit = module().fit
+        (tmp_path / "mine_alone.py").write_text("# a line more\n" + KEPT)
+        with pytest.raises(RuntimeError, match="second time"):
+            fit(torch.ones(2, requires_grad=True))
+        yield tracker
+
+
+def test_a_file_that_was_edited_keeps_the_lines_and_the_text_that_ran(edited: Any) -> None:
+    (found,) = edited.findings()
+    assert found.failed_at is None and (found.made_at.file, found.made_at.line) == ("mine_alone.py", 5)
+    assert found.made_at.source == "y = w.exp()"
+
+
+def test_a_finding_says_that_its_file_was_edited_and_has_no_edits_of_a_text_that_is_gone(edited: Any) -> None:
+    (found,) = edited.findings()
+    assert "mine_alone.py has been edited since it was imported: lines and text are those of what ran." in found.text
+    assert found.fixes and all(not fix.edits for fix in found.fixes)
+
+
+def test_a_view_says_so_too(edited: Any) -> None:
+    shown = gw.view(edited)
+    try:
+        assert "mine_alone.py has been edited since it was imported" in shown.as_text()
+    finally:
+        shown.close()
+
+
+def test_a_finding_in_a_file_that_was_not_edited_says_nothing_of_that(module: Any, tmp_path: Path) -> None:
+    (tmp_path / "mine_alone.py").write_text(KEPT)
+    with gw.track() as tracker:
+        with pytest.raises(RuntimeError, match="second time"):
+            module().fit(torch.ones(2, requires_grad=True))
+        (found,) = tracker.findings()
+    assert "edited" not in found.text and any(fix.edits for fix in found.fixes)
+
+
+def test_code_whose_text_is_unknown_is_said_to_be_so(module: Any, tmp_path: Path) -> None:
+    with gw.track() as tracker:
+        names: dict[str, Any] = {}
+        exec(compile(KEPT.replace("exp", "cosh"), str(tmp_path / "mine_alone.py"), "exec"), names)
+        with pytest.raises(RuntimeError, match="second time"):
+            names["fit"](torch.ones(2, requires_grad=True))
+        (found,) = tracker.findings()
+    assert "The text of mine_alone.py is not that of the code that ran" in found.text
+    assert all(not fix.edits for fix in found.fixes)
+
+
+def test_a_module_that_autoreload_has_loaded_again_has_its_new_text(module: Any, tmp_path: Path) -> None:
+    from IPython.core.interactiveshell import InteractiveShell
+    from IPython.extensions.autoreload import ModuleReloader
+
+    with gw.track() as tracker:
+        mine = module()
+        kept, path = mine.loss, tmp_path / "mine_alone.py"
+        try:
+            reloader = ModuleReloader(InteractiveShell.instance())
+            reloader.check(check_all=True)
+            path.write_text("# a line more\n" + MODULE.replace("w.exp()", "w.square()"))
+            os.utime(path, (path.stat().st_mtime + 10,) * 2)  # its clock counts seconds
+            reloader.check(check_all=True)
+        finally:
+            InteractiveShell.clear_instance()
+        root = kept(torch.ones(2, requires_grad=True))  # autoreload puts the new code into the old function
+        assert ("mine_alone.py", 6, "y = w.square()", "loss") in places(tracker, root)
+
+
+def test_a_package_in_an_archive_and_byte_compiled_code_have_no_lines(tmp_path: Path, monkeypatch: Any) -> None:
+    import py_compile
+    import zipfile
+
+    with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
+        archive.writestr("packed_alone.py", MODULE)
+    (tmp_path / "source.py").write_text(MODULE)
+    py_compile.compile(str(tmp_path / "source.py"), str(tmp_path / "compiled_alone.pyc"))
+    (tmp_path / "source.py").unlink()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.syspath_prepend(str(tmp_path / "packed.zip"))
+    with gw.track() as tracker:
+        for name in ("packed_alone", "compiled_alone"):
+            root = importlib.import_module(name).loss(torch.ones(2, requires_grad=True))
+            assert {Path(file or "").name for file, *_ in places(tracker, root)} == {"test_files.py"}
+            del sys.modules[name]

@@ -1,5 +1,5 @@
 # verified:
-# says: `opt.step()` (In[2], line 5) went by no gradient: none of its parameters has one. The backward before it gave gradients to `net.bias` and `net.weight`, which `opt` does not have.
+# says: no optimizer that makes a step (In[2], line 5) holds them. | The optimizer has the parameters that `net` had before
 # %%
 import torch, torch.nn as nn
 torch.manual_seed(0)

@@ -23,11 +23,11 @@ def of_numpy(failure: Failure) -> Finding:
     shown = f"`{asked[0]}`" if len(asked) == 1 else "A tensor"
     return failure.finding(
         f"{shown} requires grad, and an array has no graph.",
-        f"{short(failure.text)} asks for the values as an array. No gradient comes back from there, so torch wants it "
-        "said that you leave the graph.",
+        f"{short(failure.text)} asks for the values as an array. No gradient flows back from an array, so torch asks "
+        "for an explicit `.detach()`.",
         failure.fix(
             "detach",
-            "Leave it: `.detach()` before the values are taken.",
+            "Write `.detach()` before the values are taken.",
             edits,
             verified=not failure.before_a_backward,
             price="No gradient flows back through the array.",

@@ -14,7 +14,7 @@ from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene, torch_messages
 
-__all__ = ["of_inputs", "of_recomputation", "of_unneeded"]
+__all__ = ["of_inputs", "of_recomputation", "of_unneeded", "of_unpacked_twice"]
 
 _NAMES = ("checkpoint", "checkpoint_sequential")
 _RANDOM = re.compile(r"\b(?:np\.random|random|torch\.Generator)\b|\bgenerator=")
@@ -33,14 +33,17 @@ def of_recomputation(record: Record, call: BackwardCall) -> Finding:
     """``checkpoint(block, x, use_reentrant=False)`` where the second run of `block` saves other tensors."""
     message, scene = call.error or "", record.scenes.get(call.n, Scene())
     function = _function(record, scene.checkpointed)
+    saved_at, saver = _saver(call, scene)
     suspects = list(_suspects(record, *function)) if function is not None else []
+    if function is not None and not suspects and saved_at is not None:
+        suspects = list(_branches(*function, saved_at))
     name = scene.checkpointed.rsplit(".", 1)[-1] if scene.checkpointed else ""
     shown = f"`{scene.checkpointed}`" if name and name != "<lambda>" else "The checkpointed function"
     made = place_of(function[0], function[1].lineno) if function is not None else _only_call(record)
-    place = place_of(suspects[0].run, suspects[0].statement.lineno) if suspects else made
+    place = place_of(suspects[0].run, suspects[0].statement.lineno) if suspects else saved_at or made
     if suspects:
         lines = " ".join(
-            f"{short(ast.unparse(one.statement))} ({where(place_of(one.run, one.statement.lineno))}) {one.why}"
+            f"{short(_first_line(one.statement))} ({where(place_of(one.run, one.statement.lineno))}) {one.why}"
             for one in suspects[:2]
         )
         cause = f" {lines}"
@@ -52,8 +55,8 @@ def of_recomputation(record: Record, call: BackwardCall) -> Finding:
         )
     else:
         cause = (
-            " What usually does that: a container or a counter outside of the function that its first run changed, a "
-            "branch that asks for one, random numbers that torch does not draw, or an autocast that was left since."
+            " What usually does that: a container or a counter outside of the function that its first run changed. Or "
+            "a branch that asks for one, random numbers that torch does not draw, an autocast that was left since."
         )
         fix = Fix("pure_function", f"Let {shown} do the same in each run, from its arguments alone.", False, at(place))
     away = Fix("no_checkpoint", "Or call it without a checkpoint: then it runs once.", False, None, "More memory.")
@@ -61,12 +64,65 @@ def of_recomputation(record: Record, call: BackwardCall) -> Finding:
         "refused",
         "error",
         f"A checkpoint keeps no saved tensors: {short(call.place.source)} runs {shown} again to get them. Its second "
-        f"run saved other tensors than the first: {_difference(message)}.{cause}",
+        f"run saved other tensors than the first: {_difference(message)}.{saver}{cause}",
         f"{shown} does not do the same when its checkpoint runs it again.",
         call.n,
         tensor=suspects[0].name if suspects else None,
+        names=tuple(dict.fromkeys(filter(None, (name.strip("<>"), suspects[0].name if suspects else "")))),
         made_at=place,
         fixes=(fix, away),
+    )
+
+
+def _first_line(statement: ast.stmt) -> str:
+    return ast.unparse(statement).split("\n", 1)[0]
+
+
+def _saver(call: BackwardCall, scene: Scene) -> tuple[Place | None, str]:
+    """The line that saved in the forward what the second run did not save so, and a sentence that says so."""
+    graph, what = call.graph, scene.recomputed
+    index = next((at for at, seq in enumerate(graph.seq) if seq == what.seq), -1) if graph and what else -1
+    if graph is None or what is None or what.seq < 0 or index < 0:
+        return None, ""
+    place, module = graph.place_of(index), graph.module_of(index)
+    inside = "; ".join(filter(None, (where(place), f"in `{module.path}`" if module is not None else "")))
+    spot = f" ({inside})" if inside else ""
+    nth = _ordinal(what.position + 1)
+    sentence = f" In the forward, `{graph.name_of(index)}`{spot} saved the {nth} as its `{what.slot}`."
+    return (place if where(place) else None), sentence
+
+
+def of_unpacked_twice(record: Record, call: BackwardCall) -> Finding:
+    """``ctx.saved_tensors`` read twice in the backward of a Function that a checkpoint runs again."""
+    found = []
+    for run in Cells.of(record).latest:
+        tree = syntax.parse(run.source)
+        for function in ast.walk(tree) if tree is not None else ():
+            if isinstance(function, ast.FunctionDef):
+                nodes = [node for node in ast.walk(function) if isinstance(node, ast.Attribute)]
+                reads = [node for node in nodes if node.attr == "saved_tensors"]
+                if len(reads) > 1:
+                    found.append((run, function, reads))
+    place = place_of(found[0][0], found[0][2][1].lineno) if len(found) == 1 else None
+    shown = f"`{found[0][1].name}`" if len(found) == 1 else "A backward"
+    spot = f" ({where(place)})" if place is not None else ""
+    return Finding(
+        "refused",
+        "error",
+        f"A checkpoint hands out each tensor that it computed again once, and then lets go of it. {shown}{spot} asks "
+        "for the same saved tensors once more.",
+        "Saved tensors of a checkpoint were read twice.",
+        call.n,
+        made_at=place or call.failed_place,
+        names=("saved_tensors",),
+        fixes=(
+            Fix(
+                "read_saved_once",
+                "Read `ctx.saved_tensors` once, and keep what it returns in a variable.",
+                False,
+                at(place),
+            ),
+        ),
     )
 
 
@@ -132,6 +188,22 @@ def _suspects(record: Record, run: CellRun, function: ast.FunctionDef) -> Iterat
                 yield _Suspect(run, one, f"changes `{base}`, which outlives the first run.", base)
         if _RANDOM.search(ast.unparse(one)):
             yield _Suspect(run, one, "draws random numbers that no checkpoint restores.", "the random numbers")
+
+
+def _branches(run: CellRun, function: ast.FunctionDef, saved_at: Place) -> Iterator[_Suspect]:
+    """Conditions from outside of the function, on which it depends whether a line of it runs."""
+    if saved_at.cell != run.cell or saved_at.line is None:
+        return
+    arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    own = {one.arg for one in arguments} - {"self"}
+    own |= {name for one in syntax.own_statements(function.body) for name in syntax.targets(one)}
+    for node in ast.walk(function):
+        if isinstance(node, ast.If) and node.lineno < saved_at.line <= (node.end_lineno or 0):
+            outer = sorted(syntax.names_in(node.test) - own)
+            paths = sorted(one for one in syntax.paths_read(ast.Expr(node.test)) if one.startswith("self."))
+            name = (paths or outer or [""])[0]
+            if name:
+                yield _Suspect(run, node, "decides whether that line runs, by what is outside of the function.", name)
 
 
 _CHANGING = ("append", "extend", "insert", "add", "update", "pop", "popleft", "appendleft", "remove", "clear")

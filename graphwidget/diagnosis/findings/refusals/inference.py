@@ -65,12 +65,12 @@ def _explanation(
     else:
         what = f"{line} needs {shown} for a backward. Such tensors cannot be saved for it: they count no versions."
     if len(places) == 1:
-        made = f" The program switches inference mode on in {where(places[0])}; what is made there stays like that."
+        made = f" The program switches inference mode on in {where(places[0])}; its tensors stay inference tensors."
     elif places:
         there = ", ".join(where(place) for place in places[:4])
-        made = f" The program switches inference mode on in {there}; what is made in one of these stays like that."
+        made = f" The program switches inference mode on in {there}; their tensors stay inference tensors."
     else:
-        made = " What is made in inference mode stays like that."
+        made = " Tensors made in inference mode stay inference tensors."
     edits = _no_grad_instead(record, blocks)
     spot = at(places[0]) if len(places) == 1 else None
     fix = Fix(

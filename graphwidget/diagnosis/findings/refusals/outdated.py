@@ -78,8 +78,8 @@ def of_element(failure: Failure) -> Finding | None:
     what = "as a number that has no graph" if cut else "the tensor itself, with its graph; as a number `.item()`"
     return failure.finding(
         f"`{tensor}` has no element [{ast.unparse(element.slice)}]: it is one number.",
-        f"{short(failure.text)} asks for an element of `{tensor}`, which has no dimensions: today a loss is one "
-        "number, and no list of one.",
+        f"{short(failure.text)} asks for an element of `{tensor}`, which has no dimensions: a loss is one "
+        "number today, and not a list with one element.",
         failure.fix("today_s_name", f"Write `{now}`: its value, {what}.", edits),
         tensor=tensor,
     )

@@ -25,7 +25,7 @@ def of_several_values(failure: Failure) -> Finding:
     shown = f"`{name}`" if name else "The root"
     ref = failure.tensor(name)
     shape = failure.shape(name)
-    size = f"{prod(shape)} values, of shape {list(shape)}" if shape is not None else "several values"
+    size = f"{prod(shape)} values, of shape {list(shape)}" if shape else "several values"
     simple = name is not None and not isinstance(source.expression_of(name), (ast.BinOp, ast.UnaryOp))
     one = f"{name}.sum()" if simple else f"({name}).sum()" if name else "sum()"
     weights = f"{'grad_outputs' if name and not called else 'gradient'}=torch.ones_like({name or 'root'})"

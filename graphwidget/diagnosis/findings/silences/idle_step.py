@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
-from graphwidget.diagnosis.findings.no_grad import where_cut
+from graphwidget.diagnosis.findings.no_grad import where_cut, where_made_anew
 from graphwidget.diagnosis.findings.silences import unheld
+from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf
 from graphwidget.diagnosis.source import paths
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.diagnosis.wording import at, lasting_name, names, root_name, short, where
-from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Record, Write
+from graphwidget.diagnosis.wording import at, lasting_name, names, place_of, root_name, short, where
+from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Write
 
 _STEP = ".step"
 
@@ -39,6 +40,7 @@ def _of(record: Record, run: CellRun, step: Write, call: BackwardCall, given: tu
     cleared = _cleared(run, step, call, {owner, *map(paths.root_of, named)})
     shown = f"`{owner}.step()`" if owner else short(step.by)
     fixes: tuple[Fix, ...] = ()
+    cause: Place | None = None
     if cleared is not None:
         line = short(source.line_text(run.source, cleared.lineno))
         why = f"{line} (In[{run.cell}], line {cleared.lineno}) clears the gradients that the backward before it gave."
@@ -47,6 +49,12 @@ def _of(record: Record, run: CellRun, step: Write, call: BackwardCall, given: tu
         fixes = (Fix("zero_grad_or_step_order", text, False, spot, "It costs nothing."),)
     elif given and named:
         why = f"It has {names(named)}, which took no part in the backward before it: that reached {names(given)}."
+        cause = where_cut(record, call, root_name(call))
+        leaf = where_made_anew(record, call)
+        if leaf is not None:
+            line = f"{short(ast.unparse(leaf.call))} ({where(place_of(leaf.run, leaf.statement.lineno))})"
+            why += f" {line} makes a new leaf: no graph leads from it to what its value was computed from."
+            cause, fixes = place_of(leaf.run, leaf.statement.lineno), (_handed_on(leaf),)
     elif given:
         whose = f"`{owner}`" if owner else "the optimizer"
         why = f"The backward before it gave gradients to {names(given)}, which {whose} does not have."
@@ -60,10 +68,20 @@ def _of(record: Record, run: CellRun, step: Write, call: BackwardCall, given: tu
         f"{shown} changed nothing.",
         call.n,
         made_at=step.place,
-        cause=where_cut(record, call, root_name(call)) if given and named else None,
+        cause=cause,
         names=named or given,
         fixes=fixes,
     )
+
+
+def _handed_on(leaf: FreshLeaf) -> Fix:
+    """Return the advice to hand on a tensor itself, not a new one with its value."""
+    text = (
+        f"Hand on the computed tensor itself instead of {short(ast.unparse(leaf.call))} "
+        f"(In[{leaf.run.cell}], line {leaf.statement.lineno}), and compute it without `.item()` and the like."
+    )
+    spot = (leaf.run.cell, leaf.statement.lineno) if leaf.run.cell is not None else None
+    return Fix("differentiable_op", text, False, spot)
 
 
 def _rebuilt(record: Record, owner: str, given: tuple[str, ...]) -> Fix:

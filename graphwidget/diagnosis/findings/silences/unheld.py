@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from graphwidget.diagnosis.source import syntax, text_edit
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.paths import is_assignable
 from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.source.torch_names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, names, place_of, short, spoken, where
@@ -157,7 +158,8 @@ def _module_of(line: _Line) -> str:
     making = [one for one in calls if OPTIMIZER.search(f"{ast.unparse(one.func)}(") and one.args]
     given = making[-1].args[0] if making else None
     if isinstance(given, ast.Call) and not given.args and isinstance(given.func, ast.Attribute):
-        return ast.unparse(given.func.value) if given.func.attr == "parameters" else ""
+        module = ast.unparse(given.func.value)  # ``nn.Linear(2, 1)`` is made here, and no variable has it
+        return module if given.func.attr == "parameters" and is_assignable(module) else ""
     return ""
 
 
@@ -230,8 +232,9 @@ def _assigned(record: Record, optimizer: _Line, name: str) -> Iterator[_Line]:
             inside = syntax.function_at(run.source, node.lineno)
             if inside is not None and inside[0] is not None and inside[1].name == "__init__":
                 continue
-            order = (optimizer.run.run, optimizer.statement.lineno)
-            if inside is None and (run.run, node.lineno) < order:
+            home = syntax.function_at(optimizer.run.source, optimizer.statement.lineno)
+            together = inside is None or (run is optimizer.run and home is not None and inside[1] is home[1])
+            if together and (run.run, node.lineno) < (optimizer.run.run, optimizer.statement.lineno):
                 continue
             yield _Line(run, node)
 

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 
-from graphwidget.diagnosis.fixes.cuts.at_state import at_state
+from graphwidget.diagnosis.fixes.cuts.at_state import at_state, stored_after_call
 from graphwidget.diagnosis.fixes.cuts.cut import Cut, CuttingContext, edges_of
 from graphwidget.diagnosis.reuse.lines_between import runs_between
 from graphwidget.diagnosis.reuse.named_edges import NamedEdge
@@ -34,6 +34,7 @@ def between_passes(context: CuttingContext) -> Iterator[Cut]:
     if place is not None:
         yield from _handed_over(context, place, carried)
         yield from _kept_detached(context, place, carried)
+    yield from stored_after_call(context)
     for some in dict.fromkeys((paths, tuple(every))):
         lines = context.detaching.lines(some)
         if lines and place is not None:

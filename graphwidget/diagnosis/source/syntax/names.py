@@ -92,3 +92,20 @@ def targets(statement: ast.stmt) -> Iterator[str]:
 def given(statement: ast.stmt) -> ast.AST:
     """What an assignment assigns, or a `for` goes over; else the statement."""
     return getattr(statement, "value", None) or getattr(statement, "iter", None) or statement
+
+
+def given_to(statement: ast.Assign, name: str) -> tuple[ast.expr, int | None]:
+    """What an assignment gives to one of its targets, and which element of that; None: all of it.
+
+    ``a, b = f(), g()`` gives ``g()`` to `b`, ``a, b = f()`` element 1 of ``f()``.
+    """
+    for whole in statement.targets:
+        parts = whole.elts if isinstance(whole, (ast.Tuple, ast.List)) else []
+        at = next((i for i, part in enumerate(parts) if ast.unparse(part) == name), None)
+        if at is None or any(isinstance(part, ast.Starred) for part in parts[: at + 1]):
+            continue
+        value = statement.value
+        if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(parts):
+            return value.elts[at], None
+        return value, at
+    return statement.value, None

@@ -1,0 +1,102 @@
+"""A tensor that is a leaf although it should be computed: the line that made it anew from numbers.
+
+Only what is handed on as it is counts: a name, an element of a tuple, what a function returns.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from graphwidget.diagnosis.no_graph.values import Spot, Values
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.model import CellRun
+
+__all__ = ["FreshLeaf", "fresh_leaf"]
+
+_MOST = 100  # expressions that are followed
+_MAKERS = ("tensor", "as_tensor", "Parameter")
+
+
+class FreshLeaf(NamedTuple):
+    """The call that made a leaf (``torch.tensor(total, requires_grad=True)``), and its statement."""
+
+    run: CellRun
+    statement: ast.stmt
+    call: ast.Call
+
+
+class _Asked(NamedTuple):
+    """An expression at a line; `element`: which element of its value is meant, None: all of it."""
+
+    node: ast.expr
+    spot: Spot
+    element: int | None
+
+
+def fresh_leaf(values: Values, root: ast.expr, spot: Spot) -> FreshLeaf | None:
+    """Return the one call that made the leaf which an expression has as its value; None if that is not clear."""
+    found: dict[int, FreshLeaf] = {}
+    queue, seen = [_Asked(root, spot, None)], set[tuple[int, int | None]]()
+    for asked in queue:
+        if len(seen) >= _MOST:
+            return None
+        if (id(asked.node), asked.element) in seen:
+            continue
+        seen.add((id(asked.node), asked.element))
+        if isinstance(asked.node, ast.Call) and _asks_for_grad(asked.node):
+            statement = values.statement_of(asked.spot, asked.node)
+            if statement is None:
+                return None
+            found[id(asked.node)] = FreshLeaf(values.runs[asked.spot.at], statement, asked.node)
+        else:
+            queue += _handed_on(values, asked)
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _handed_on(values: Values, asked: _Asked) -> Iterator[_Asked]:
+    """What has the same value as an expression, one step nearer to where it was made."""
+    node, spot, element = asked
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        yield from _assigned(values, ast.unparse(node), spot, element)
+    elif isinstance(node, (ast.Tuple, ast.List)) and element is not None and element < len(node.elts):
+        yield _Asked(node.elts[element], spot, None)
+    elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, int):
+        yield _Asked(node.value, spot, node.slice.value)
+    elif isinstance(node, ast.IfExp):
+        yield from (_Asked(one, spot, element) for one in (node.body, node.orelse))
+    elif isinstance(node, ast.Call):
+        for at, made in _called(values, ast.unparse(node.func), spot):
+            for one in values.returned(made):
+                yield _Asked(one, Spot(at.at, one.lineno), element)
+
+
+def _assigned(values: Values, name: str, spot: Spot, element: int | None) -> Iterator[_Asked]:
+    for at, made in values.made(name, spot):
+        if isinstance(made, ast.expr):
+            yield _Asked(made, at, element)
+        elif isinstance(made, ast.Assign):
+            value, part = source.given_to(made, name)
+            yield _Asked(value, at, part if part is not None else element)
+
+
+def _called(values: Values, name: str, spot: Spot) -> Iterator[tuple[Spot, ast.AST]]:
+    """The functions that a call may run: by its name, or of the class of the object that is called."""
+    for at, made in values.made(name, spot):
+        if isinstance(made, (ast.FunctionDef, ast.ClassDef)):
+            yield at, made
+        elif isinstance(made, ast.Assign):
+            value, part = source.given_to(made, name)
+            if isinstance(value, ast.Call) and part is None:
+                classes = values.made(ast.unparse(value.func).rsplit(".", 1)[-1], at)
+                yield from ((where, one) for where, one in classes if isinstance(one, ast.ClassDef))
+
+
+def _asks_for_grad(call: ast.Call) -> bool:
+    """``torch.tensor(x, requires_grad=True)``, ``nn.Parameter(x)``, ``x.requires_grad_()``."""
+    name = source.last_name(ast.unparse(call.func))
+    if name == "requires_grad_":
+        return not call.args or ast.unparse(call.args[0]) == "True"
+    given = [ast.unparse(k.value) for k in call.keywords if k.arg == "requires_grad"]
+    return name in _MAKERS and given == (["True"] if given or name != "Parameter" else [])

@@ -1,0 +1,92 @@
+"""Errors with a kind of their own: the tensor and the line by name, also inside methods and helpers."""
+
+from told import findings_of
+
+
+def only(*cells: str):
+    (found,) = findings_of(*cells)
+    return found
+
+
+NET = "net = nn.Linear(3, 1)\nx = torch.ones(4, 3)"
+
+
+def test_a_loss_of_several_values_that_a_helper_asks_for_a_number_is_named_as_the_caller_does() -> None:
+    helper = "def log(value, store):\n    store.append(value.item())\nstore = []"
+    found = only(NET, helper, "loss = (net(x) - 1).pow(2)\nlog(loss, store)")
+    assert (found.headline, found.names) == ("`loss` is not one number.", ("loss",))
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (3, 1)
+    assert found.fixes[0].edits[0].new == ".mean()"
+
+
+def test_a_number_of_plain_data_is_no_business_of_autograd() -> None:
+    assert not findings_of("x = torch.ones(3)\nx.item()")
+
+
+def test_a_computed_tensor_that_is_copied_is_named() -> None:
+    keep = "import copy\ndef keep(out):\n    return copy.deepcopy(out)"
+    found = only(NET, keep, "kept = keep(net(x))")
+    assert found.headline == "`out` has a graph, and graphs are not copied."
+    assert found.fixes[0].edits[0].new == "out.detach().clone()"
+
+
+def test_a_comparison_of_indices_is_cut_where_the_indices_are_made() -> None:
+    found = only(NET, "pred = net(x).argmax(1)\nloss = (pred != 1).sum()\nloss.backward()")
+    assert found.kind == "no_grad" and found.cause is not None and found.cause.line == 1
+    assert "`argmax` has no derivative" in found.text
+
+
+def test_an_output_that_is_marked_as_not_differentiable_is_the_cut() -> None:
+    function = (
+        "class F(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        y = x * 2\n"
+        "        ctx.mark_non_differentiable(y)\n        return y\n"
+        "    @staticmethod\n    def backward(ctx, g):\n        return g"
+    )
+    found = only(NET, function, "loss = F.apply(net(x)).sum()\nloss.backward()")
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (2, 5)
+
+
+# ------------------------------------------------------------------ checkpoints
+
+BLOCK = (
+    "from torch.utils.checkpoint import checkpoint\n"
+    "train = True\n"
+    "def block(x):\n    y = net(x).tanh()\n    if train:\n        y = y.sigmoid() * y\n    return y\n"
+    "x.requires_grad_()"
+)
+
+
+def test_the_first_tensor_that_differs_has_the_operation_that_saved_it() -> None:
+    found = only(NET, BLOCK, "out = checkpoint(block, x, use_reentrant=False)\ntrain = False\nout.sum().backward()")
+    assert "`SigmoidBackward0` (In[2], line 6) saved the" in found.text
+    assert "`if train:` (In[2], line 5) decides whether that line runs" in found.text
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (2, 5)
+    assert found.names == ("block", "train")
+
+
+def test_a_tensor_of_another_type_has_the_operation_that_saved_it() -> None:
+    block = (
+        "from torch.utils.checkpoint import checkpoint\n"
+        "class Block(nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.lin, self.calls = nn.Linear(3, 3), 0\n"
+        "    def forward(self, x):\n        self.calls += 1\n        h = self.lin(x)\n"
+        "        h = h.double() if self.calls > 1 else h\n        return (h * h).float()\n"
+        "block = Block()\nx.requires_grad_()"
+    )
+    found = only(NET, block, "checkpoint(block, x, use_reentrant=False).sum().backward()")
+    assert "`MulBackward0` (In[2], line 10; in `block`) saved the" in found.text
+    assert "self.calls" in found.names
+
+
+def test_saved_tensors_that_are_read_twice_in_a_checkpoint() -> None:
+    function = (
+        "from torch.utils.checkpoint import checkpoint\n"
+        "class F(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+        "        ctx.save_for_backward(x)\n        return x * x\n"
+        "    @staticmethod\n    def backward(ctx, g):\n"
+        "        x, = ctx.saved_tensors\n        y, = ctx.saved_tensors\n        return g * (x + y)\n"
+        "x.requires_grad_()"
+    )
+    found = only(NET, function, "checkpoint(F.apply, x, use_reentrant=False).sum().backward()")
+    assert found.headline == "Saved tensors of a checkpoint were read twice."
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (2, 10)
