@@ -1,7 +1,6 @@
 // @vitest-environment happy-dom
 /** The view of a lecture: older graphs as one chip, older findings as one line, and what a browser test needs to find. */
 import { describe, expect, test } from "vitest";
-import { FakeModel } from "../../dev/fake.ts";
 import { FakeModel } from "../../dev/fake_model.ts";
 import { olderWords } from "../../src/panels/stagebar.tsx";
 import { momentOf, momentsOf } from "../programs/index.ts";

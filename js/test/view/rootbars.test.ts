@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 /** The buttons under roots. */
 import { expect, test } from "vitest";
-import { FakeModel } from "../../dev/fake.ts";
+import { FakeModel } from "../../dev/fake_model.ts";
 import { momentOf } from "../programs/index.ts";
 import { mount } from "./support.ts";
 
