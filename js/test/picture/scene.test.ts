@@ -420,3 +420,15 @@ it("a scene that is looked at from elsewhere has the marks that one made for tha
     }
   }
 });
+
+it("the code rail lists calls in the order of their cells, also of cells that made no node", () => {
+  for (const [program, moment, calls] of [
+    ["rerun", "In[7]", ["In[3]:2", "In[7]:1"]],
+    ["mlp_loop", "In[3]", ["In[2]:5", "In[3]:1"]],
+  ] as const) {
+    const { items } = sceneOf(momentOf(program, moment).graph, { room: { w: 900, h: 600 } });
+    const rows = items.filter(({ role }) => role === "rail").sort((a, b) => a.y - b.y);
+    const places = rows.map((row) => texts(row)[0]).filter((words) => calls.some((call) => words?.startsWith(call)));
+    expect(places, program).toEqual(calls);
+  }
+});

@@ -184,7 +184,7 @@ export function* railItems(
     if (!area || call.line === null || !call.source) continue;
     const sameSource = (each: CodeLine) => each.cell === call.cell && each.file === call.file && each.run !== null;
     const { run = null } = context.graph.places.find(sameSource) ?? {};
-    const place = { ...call, run };
+    const place = { ...call, run: call.run ?? run };
     calls.set(orderOf(place), [place, area, call.result === "raised"]);
   }
   for (const [place, area, raised] of calls.values()) rowFor(place, area).raised = raised;
