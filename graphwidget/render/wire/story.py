@@ -66,6 +66,7 @@ def _call(call: BackwardCall, strings: Strings, with_order: set[int]) -> dict[st
     return {
         "n": call.n,
         "cell": place.cell,
+        "run": place.run,
         "file": strings.known(place.file),
         "inner": place.inner_run,
         "line": place.line,
