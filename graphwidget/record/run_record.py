@@ -249,7 +249,7 @@ def load(path: str | os.PathLike[str]) -> RunRecord:
     ...     w = torch.ones(3, requires_grad=True)
     ...     w.exp().sum().backward()
     >>> graphwidget.load(path)
-    <RunRecord of a program: 1 backward call>
+    <RunRecord of ...: 1 backward call>
     """
     name = os.fspath(path)
     return RunRecord(name, read(name))
