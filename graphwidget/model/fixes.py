@@ -47,7 +47,12 @@ class Trial:
     @property
     def decides(self) -> bool:
         """Whether the trial, and no simulation, says if the fix is verified."""
-        return self.ok is False or (self.ok is True and not self.choice)
+        return self.ok is False or self.passed
+
+    @property
+    def passed(self) -> bool:
+        """Whether the fix is verified because of the trial."""
+        return self.ok is True and not self.choice
 
     @property
     def sentence(self) -> str:

@@ -42,10 +42,12 @@ class KeptGradients:
     """A parameter whose `.grad` was the same tensor at all steps of its optimizer, and grew in between.
 
     `place` is a step's, `path` names the parameter, `steps` says how many steps there were. `after_calls` counts the
-    backward calls that had begun before the one at `place`.
+    backward calls that had begun before the one at `place`. `surplus`: by how many more than there were calls it was
+    written to between two steps; a call writes to it at most once.
     """
 
     place: Place
     path: str
     steps: int
     after_calls: int
+    surplus: int = 0

@@ -151,6 +151,8 @@ class Extension:
         """Forget calls, events and ghosts; go on with the live graph."""
         was_on = self.on
         self.switch_off()
+        if self._trying is not None:
+            self._trying.forget()
         notes = self.tracker.notes
         self.tracker = self._new_tracker()
         self.tracker.notes = notes

@@ -104,6 +104,10 @@ class Trying:
             for one in findings
         )
 
+    def forget(self) -> None:
+        """Forget what came of trials: calls are counted from the beginning again."""
+        self._done.clear()
+
     def plan(self, finding: Finding, fix: Fix) -> Plan:
         """What a trial would run.
 

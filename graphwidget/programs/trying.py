@@ -19,7 +19,7 @@ from graphwidget.programs.journal import Journal
 from graphwidget.programs.target import Program, Start, StoppedProgram, UnreadableProgram, check_torch
 from graphwidget.trials import overlay
 from graphwidget.trials.account import account_of
-from graphwidget.trials.rerun import Job
+from graphwidget.trials.rerun import BEGAN, Job
 
 __all__ = ["main"]
 
@@ -76,12 +76,13 @@ class _Watch:
             journal.shell.enable_gui = lambda gui=None: None  # `%matplotlib inline` asks for none
             for names in (journal.shell.user_ns, journal.shell.user_ns_hidden):
                 names.pop("__file__", None)
+        Path(self._job.account + BEGAN).touch()
         tracker.log.begins = self._before_call
         _thread.start_new_thread(self._wait, ())
 
     def _wait(self) -> None:
         """Stop the program when its time is up. A thread of the system's, which no list of Python's threads shows."""
-        time.sleep(self._job.seconds)
+        time.sleep(max(0.0, min(self._job.seconds, self._job.until - time.time())))
         self.stop("time", self._tracker)
 
     def _before_call(self, n: int, outputs: Any) -> None:

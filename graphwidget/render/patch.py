@@ -26,7 +26,7 @@ def patch(findings: Iterable[Finding], texts: Mapping[str, str]) -> str:
     fixes = [fix for finding in findings for fix in finding.fixes if fix.tried is None or fix.tried.ok is not False]
     for wanted in (True, False):
         for fix in fixes:
-            if wanted is not (fix.tried is not None and fix.tried.ok is True):
+            if wanted is not (fix.tried is not None and fix.tried.passed):
                 continue
             files = list(dict.fromkeys(edit.file for edit in fix.edits))
             if files and all(file is not None and file in texts for file in files):

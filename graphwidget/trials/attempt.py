@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 from graphwidget.model import BackwardCall, CellError, Finding, Fix, Record, Trial
 from graphwidget.trials.account import Account, account_of
 from graphwidget.trials.judge import hung, judge
-from graphwidget.trials.rerun import CannotEdit, Job, Rerun, edited
+from graphwidget.trials.rerun import BEGAN, CannotEdit, Job, Rerun, edited
 from graphwidget.trials.supervised import Ending, Limits, supervise
 
 __all__ = ["FURTHER", "START", "Ran", "attempt"]
@@ -20,6 +21,7 @@ __all__ = ["FURTHER", "START", "Ran", "attempt"]
 FURTHER = 3  # calls beyond the failing one that a trial runs
 START = 4.0  # seconds that a process needs to begin
 _MEMORY = 1_000_000_000  # bytes that a trial may take besides twice what the program took
+_LAST = 1.0  # seconds that a child gets for its account, when its time is up
 _QUOTED = 200  # characters of a child's last words
 
 # Nothing of the program's folder is imported before all that is needed here is.
@@ -108,13 +110,15 @@ def attempt(
             failing,
             failing + 1 + FURTHER if failed else None,
             seconds,
+            time.time() + whole - _LAST,
             str(Path(folder, "account.json")),
         )
         ending = _run(job, copy.rerun, Path(folder), Limits(whole, 2 * ran.memory + _MEMORY), cancelled)
-        account = Path(job.account)
+        account, began = Path(job.account), Path(job.account + BEGAN)
+        ran_for = time.time() - began.stat().st_mtime if began.exists() else None
         after = Account.from_json(account.read_text(encoding="utf-8")) if account.exists() else None
     if after is None:
-        return _without_account(ending, ran.seconds), ending.seconds
+        return _without_account(ending, ran.seconds, ran_for), ending.seconds
     return judge(before, after, finding, fix, call, copy), ending.seconds
 
 
@@ -135,13 +139,15 @@ def _run(job: Job, rerun: Rerun, folder: Path, limits: Limits, cancelled: Callab
     )
 
 
-def _without_account(ending: Ending, before: float) -> Trial:
+def _without_account(ending: Ending, before: float, ran_for: float | None) -> Trial:
     """The verdict on a child that was stopped, or that ended its process in a way that leaves no account."""
     seconds = round(ending.seconds, 2)
     if ending.stopped == "was cancelled":
         return Trial(None, "it was cancelled", seconds)
     if ending.stopped.startswith("ran longer"):
-        return hung(before, max(0.0, ending.seconds - START))
+        if ran_for is None:
+            return Trial(None, f"its process had not begun after {ending.seconds:.0f} s", seconds)
+        return hung(before, ran_for)
     if ending.stopped:
         return Trial(False, f"it {ending.stopped}, and was stopped", seconds)
     last = next((line for line in reversed(ending.tail.splitlines()) if line.strip()), "")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from pathlib import Path
 from typing import Any
 
 __all__ = ["Effects", "watch"]
@@ -34,7 +33,12 @@ class Effects:
         self._others: dict[str, None] = {}
         self._private = tuple(
             os.path.realpath(one) + os.sep
-            for one in (tempfile.gettempdir(), Path.home() / ".cache", Path.home() / ".config", sys.prefix)
+            for one in (
+                tempfile.gettempdir(),
+                os.path.expanduser("~/.cache"),
+                os.path.expanduser("~/.config"),
+                sys.prefix,
+            )
         )
 
     def end(self) -> str:

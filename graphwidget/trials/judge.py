@@ -154,7 +154,8 @@ def _still_there(before: Account, after: Account, finding: Finding, call: Backwa
         gone = after.findings.get(finding.kind, 0) < before.findings.get(finding.kind, 0)
     if gone:
         return ""
-    return f"the same stays wrong: {after.headlines.get(finding.kind) or finding.headline}"
+    now = after.headlines.get(finding.kind, finding.headline)
+    return f"{'it stays wrong' if now == finding.headline else 'then this is wrong'}: {now}"
 
 
 def _new_finding(before: Account, after: Account, finding: Finding, call: BackwardCall | None, fix: Fix) -> str:
@@ -177,7 +178,8 @@ def _fewer_passes(before: Account, after: Account, finding: Finding, call: Backw
         return ""
     if after.iteration >= wanted:
         return ""
-    return f"the loop ended after {after.iteration + 1} passes, and it had come to pass {wanted + 1} before"
+    ended = "1 pass" if after.iteration == 0 else f"{after.iteration + 1} passes"
+    return f"the loop ended after {ended}, and it had come to pass {wanted + 1} before"
 
 
 def _starved(before: Account, after: Account, finding: Finding, call: BackwardCall | None, fix: Fix) -> str:

@@ -17,7 +17,10 @@ import psutil
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.model import Fix, TextEdit
 
-__all__ = ["CannotEdit", "Edited", "Job", "Rerun", "edited", "now"]
+__all__ = ["BEGAN", "CannotEdit", "Edited", "Job", "Rerun", "edited", "now"]
+
+
+BEGAN = ".began"  # behind the name of the file for the account
 
 
 class CannotEdit(Exception):
@@ -68,10 +71,10 @@ class Job:
         The n of the call that failed, or the number of calls if none did.
     calls
         How many calls may run before it is stopped; None: it runs to its end.
-    seconds
-        After how long it gives its account wherever it is.
+    seconds, until
+        After how long it gives its account wherever it is, and at what time at the latest (of the system's clock).
     account
-        The file for its account.
+        The file for its account; beside it, `BEGAN` is written when the program begins.
     """
 
     target: str
@@ -84,6 +87,7 @@ class Job:
     failing: int
     calls: int | None
     seconds: float
+    until: float
     account: str
 
     def to_json(self) -> str:
@@ -109,8 +113,15 @@ def now(target: str, arguments: Sequence[str] = (), *, module: bool = False) -> 
         folder=folder,
         environment=dict(os.environ),
         began=time.monotonic(),
-        start_seconds=max(0.0, time.time() - psutil.Process().create_time()),
+        start_seconds=_age_of_this_process(),
     )
+
+
+def _age_of_this_process() -> float:
+    try:
+        return max(0.0, time.time() - psutil.Process().create_time())
+    except psutil.Error:
+        return 0.0
 
 
 @dataclass(frozen=True)

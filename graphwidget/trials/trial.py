@@ -45,7 +45,7 @@ def try_fixes(ran: Ran, how: Trials) -> tuple[Finding, ...]:
     for until_one_passes in (True, False):
         for finding, fixes in zip(ran.findings, found):
             for number, fix in enumerate(fixes):
-                passed = any(one.tried is not None and one.tried.ok for one in fixes)
+                passed = any(one.tried is not None and one.tried.passed for one in fixes)
                 if (until_one_passes and passed) or fix.tried is not None or not can_be_tried(fix, ran.rerun):
                     continue
                 if budget.is_used_up or how.cancelled():
@@ -66,14 +66,14 @@ def with_trial(fix: Fix, tried: Trial) -> Fix:
 
 
 def in_order(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
-    """Fixes as a person should try them: what passed, what was not tried, and at last what failed."""
+    """Fixes as a person should try them: what passed, what was not tried or is a choice, and at last what failed."""
     return tuple(sorted(fixes, key=_rank))
 
 
 def _rank(fix: Fix) -> int:
-    if fix.tried is None or fix.tried.ok is None:
+    if fix.tried is None or not fix.tried.decides:
         return 1
-    return 0 if fix.tried.ok else 2
+    return 0 if fix.tried.passed else 2
 
 
 class _Budget:

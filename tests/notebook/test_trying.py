@@ -72,6 +72,9 @@ def test_what_came_of_a_trial_stands_beside_the_fix_and_failures_last(reused: Tr
     shown = reused.shown(reused.tracker().findings())[0].fixes
     assert (shown[-1].id, shown[-1].status, shown[-1].verified) == (first.id, "tried", False)
     assert len(asked) == 1 and len(shown) > 1
+    before = reused.tracker().findings()
+    session.current().reset()
+    assert reused.shown(before) == before
 
 
 def test_a_click_asks_first_and_can_be_cancelled(reused: Trying, monkeypatch: Any) -> None:

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 import records
 
-from graphwidget.model import BackwardCall, Finding, Fix
+from graphwidget.model import BackwardCall, Finding, Fix, Trial
 from graphwidget.trials.account import Account, Raised
 from graphwidget.trials.judge import hung, judge
 from graphwidget.trials.rerun import Edited, Rerun
+from graphwidget.trials.trial import in_order, with_trial
 
 ERROR = Raised(1, "RuntimeError", records.FREED, "train.py:9")
 FINDING = Finding("second_backward", "error", "…", "② needs what ① freed.", call=1)
@@ -77,7 +78,7 @@ def test_what_the_machine_lacks_says_nothing_of_the_fix(type_):
 
 def test_the_finding_must_be_gone():
     same = {"findings": {"second_backward": 1}, "headlines": {"second_backward": "③ needs what ② freed."}}
-    assert judged(replace(AFTER, **same)).why == "the same stays wrong: ③ needs what ② freed."
+    assert judged(replace(AFTER, **same)).why == "then this is wrong: ③ needs what ② freed."
 
 
 def test_information_must_be_gone_too():
@@ -97,7 +98,7 @@ def test_fewer_calls_are_no_success():
 
 def test_a_loop_that_ends_early_is_no_success():
     after = replace(AFTER, ran=1, begun=1, iteration=0, ended="end")
-    assert judged(after).why == "the loop ended after 1 passes, and it had come to pass 2 before"
+    assert judged(after).why == "the loop ended after 1 pass, and it had come to pass 2 before"
     moved_behind_the_loop = replace(after, outside_loops=True)
     assert judged(moved_behind_the_loop).ok is True
 
@@ -156,3 +157,10 @@ def test_time_that_is_up_behind_the_place_is_no_failure():
 def test_an_account_crosses_as_text():
     account = replace(AFTER, errors=(ERROR,), losses={"a": (0.5, 1.0)}, headlines={"leak": "é"})
     assert Account.from_json(account.to_json()) == replace(account, losses={"a": [0.5, 1.0]})
+
+
+def test_what_passed_stands_first_and_what_failed_last_and_a_choice_is_not_moved():
+    passed, failed, choice = Trial(True, ""), Trial(False, ""), Trial(True, "", choice=True)
+    fixes = [replace(FIX, id=name, tried=tried) for name, tried in zip("abcd", [failed, choice, None, passed])]
+    assert [fix.id for fix in in_order(fixes)] == ["d", "b", "c", "a"]
+    assert [with_trial(FIX, tried).verified for tried in (passed, failed, choice)] == [True, False, True]

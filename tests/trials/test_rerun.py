@@ -58,5 +58,5 @@ def test_what_cannot_be_edited_is_said(tmp_path, wrong):
 
 
 def test_a_job_crosses_as_text():
-    job = Job("a.py", ["-v"], False, ["x"], [1], False, {"/m.py": "ö"}, 1, None, 10.0, "/account")
+    job = Job("a.py", ["-v"], False, ["x"], [1], False, {"/m.py": "ö"}, 1, None, 10.0, 1e9, "/account")
     assert Job.from_json(job.to_json()) == job

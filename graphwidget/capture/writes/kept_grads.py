@@ -18,22 +18,25 @@ MAX_OPTIMIZERS = 100  # optimizers that are followed
 class _Followed:
     """One optimizer: the first of its parameters that had a gradient, and that gradient."""
 
-    def __init__(self, optimizer: Any, parameter: Any, grad: Any, path: str) -> None:
+    def __init__(self, optimizer: Any, parameter: Any, grad: Any, path: str, calls: int) -> None:
         self.optimizer, self.parameter, self.path = weakref.ref(optimizer), weakref.ref(parameter), path
         self.grad, self.version = weakref.ref(grad), version_of(grad)
         self.steps, self.always = 1, True
         self.place: Place | None = None
-        self.calls = 0
+        self.calls, self.calls_then, self.surplus = calls, calls, 0
 
     def step(self, where: Callable[[], Place | None], calls: Callable[[], int]) -> None:
         parameter = self.parameter()
         grad = internals.grad(parameter) if parameter is not None else None
-        if not self.always or grad is None or grad is not self.grad() or version_of(grad) == self.version:
+        now = version_of(grad) if grad is not None else None
+        if not self.always or grad is not self.grad() or now is None or self.version is None or now == self.version:
             self.always = False
             return
-        self.steps, self.version = self.steps + 1, version_of(grad)
+        begun = calls()
+        self.surplus = max(self.surplus, now - self.version - (begun - self.calls))
+        self.steps, self.version, self.calls = self.steps + 1, now, begun
         if not self.steps & (self.steps - 1) or self.place is None:
-            self.place, self.calls = where(), calls()
+            self.place, self.calls_then = where(), begun
 
 
 class KeptGrads:
@@ -56,13 +59,13 @@ class KeptGrads:
             if grad is not None:
                 at = self.watched.position(parameter)
                 path = self.watched.paths[at] if at is not None else ""
-                self._followed[id(optimizer)] = _Followed(optimizer, parameter, grad, path)
+                self._followed[id(optimizer)] = _Followed(optimizer, parameter, grad, path, self.calls())
                 return
 
     def found(self) -> tuple[KeptGradients, ...]:
         """Return the parameters whose gradients were never cleared between two steps or more."""
         return tuple(
-            KeptGradients(one.place, one.path, one.steps, one.calls)
+            KeptGradients(one.place, one.path, one.steps, one.calls_then, one.surplus)
             for one in self._followed.values()
             if one.always and one.steps > 1 and one.place is not None
         )

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from graphwidget.diagnosis.source import containers, text_edit
+from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.detaching import detached
@@ -19,6 +20,7 @@ from graphwidget.model import BackwardCall, CellRun, Fix, Owner, Record
 if TYPE_CHECKING:
     from graphwidget.diagnosis.findings.piles import Pile
 
+_CLEARS_GRADS = re.compile(r"\.grad = None|\bdel .*\.grad\b|\.zero_grad\((?!.*set_to_none=False)")
 _NONE = "No gradient flows back through it."
 
 
@@ -175,6 +177,26 @@ def _cut_each_time(record: Record, pile: Pile) -> Fix | None:
         inside_loop = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1) if loop is not None else range(line + 1)
         free = not needed(record, last, {(run.cell, one) for one in inside_loop})
         return Fix("detach", text + ("" if free else _UNLESS), free, (run.cell, line), _NONE, edits=edits)
+    return _cut_what_is_written(record, pile)
+
+
+def _cut_what_is_written(record: Record, pile: Pile) -> Fix | None:
+    """``self.mean.mul_(0.9).add_(0.1 * h.mean(0).detach())``: what the line that made it writes into it, detached."""
+    place = pile.graph.place_of(pile.owners[0].node)
+    lasts = {source.last_name(local(path)) for path in pile.paths}
+    run = next((one for one in _cells(record) if place is not None and one.cell == place.cell), None)
+    if run is None or place is None or len(lasts) != 1:
+        return None
+    (last,) = lasts
+    for statement in source.statements_at(run.source, place.line or 0)[-1:]:
+        given = inplace.values_written(statement, last)
+        edits = tuple(edit for one in given for edit in containers.detached_value(run.cell, run.source, one))
+        if not edits or run.cell is None:
+            return None
+        free = not needed(record, last, {(run.cell, statement.lineno)})
+        shown = short(text_edit.new_text(run.source, edits))
+        text = f"Write {shown} (In[{run.cell}], line {statement.lineno}).{'' if free else _UNLESS}"
+        return Fix("detach", text, free, (run.cell, statement.lineno), _NONE, edits=edits)
     return None
 
 
@@ -227,6 +249,13 @@ def for_cycle(record: Record, call: BackwardCall, grads: tuple[str, ...]) -> tup
     price = "What uses `.grad`, an optimizer too, must be given what it returns." if used else "Nothing reads `.grad`."
     other = Fix("autograd_grad_instead", text, not used, place, price, edits=instead)
     return (empty, other) if used else (other, empty)
+
+
+def clears_grads(cell: str, call: BackwardCall) -> bool:
+    """Whether a statement behind a call, in its block, removes gradients: ``x.grad = None``, ``opt.zero_grad()``."""
+    found = source.beginning_at(cell, call.place.line) if call.place.line is not None else []
+    behind = source.behind(cell, found[-1]) if found else []
+    return any(_CLEARS_GRADS.search(ast.unparse(statement)) for statement in behind)
 
 
 def _users_of_grads(cell: str, call: BackwardCall, steps: list[int]) -> list[ast.stmt]:

@@ -76,6 +76,22 @@ def written(statement: ast.stmt) -> set[str]:
     return found
 
 
+def values_written(statement: ast.stmt, last: str) -> list[ast.expr]:
+    """What in-place methods of one statement write into an attribute or name called `last`: no numbers.
+
+    ``self.mean.mul_(0.9).add_(0.1 * m)`` writes ``0.1 * m``.
+    """
+    found: list[ast.expr] = []
+    for call in _inplace_calls(statement):
+        base: ast.expr = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+        while isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute):
+            base = base.func.value
+        name = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", None)
+        if name == last:
+            found += [one for one in call.args if not isinstance(one, ast.Constant)]
+    return found
+
+
 def _is_module(node: ast.expr) -> bool:
     text = ast.unparse(node)
     return text in ("torch", "F", "nn.functional", "torch.nn.functional") or f"{text}." in _INIT

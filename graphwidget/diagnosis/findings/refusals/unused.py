@@ -7,6 +7,7 @@ import re
 from typing import NamedTuple
 
 from graphwidget.diagnosis.findings.refusals.makers import line_that_made
+from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cause import expression
 from graphwidget.diagnosis.no_graph.cutting import cuts_in
 from graphwidget.diagnosis.no_graph.origins import Cut, Origins
@@ -38,7 +39,7 @@ def explain(record: Record, call: BackwardCall) -> Finding:
     root, shown = root_name(call), f"`{name}`" if name else "an input"
     start = call.roots[0] if len(call.roots) == 1 else None
     why = (
-        _leaf_root(record, start, root, shown, name)
+        _leaf_root(record, call, start, root, shown, name)
         or _stepped(record, call, given[index] if 0 <= index < len(given) else None, root, shown)
         or _cut(record, call, root, name, shown)
         or _left_out(record, call, root, name, shown)
@@ -46,7 +47,7 @@ def explain(record: Record, call: BackwardCall) -> Finding:
     return Finding(
         "no_grad",
         "error",
-        f"{why.text}{_reached_instead(record, call, root)}",
+        f"{why.text}{'' if start is not None and start.is_leaf else _reached_instead(record, call, root)}",
         f"{shown[0].upper()}{shown[1:]} is not part of the graph of `{root}`.",
         call.n,
         tensor=name,
@@ -85,13 +86,20 @@ def _below(graph: Snapshot, call: BackwardCall) -> set[int]:
 # ------------------------------------------------------------------ the reason
 
 
-def _leaf_root(record: Record, start: TensorRef | None, root: str, shown: str, name: str | None) -> _Why | None:
+def _leaf_root(
+    record: Record, call: BackwardCall, start: TensorRef | None, root: str, shown: str, name: str | None
+) -> _Why | None:
+    """The root is a leaf: it was computed without a graph, and then told to require grad."""
     if start is None or not start.is_leaf:
         return None
-    made = _made(record, own_path(start))
+    path = own_path(start)
+    made = _made(record, path)
     line = f" ({where(made)})" if made is not None else ""
-    text = f"`{root}` is itself a leaf{line}. It has no record of how it was computed, so no path leads to {shown}."
-    return _Why(text, made, (_use(root, name),))
+    text = f"`{root}` is itself a leaf{line}. It has no record of how it was computed."
+    cut = _cut(record, call, path, name, shown) if path is not None else None
+    if cut is not None:
+        return cut._replace(text=f"{text} {cut.text}")
+    return _Why(f"{text} So no path leads to {shown}.", made, (_use(root, name),))
 
 
 def _made(record: Record, name: str | None) -> Place | None:
@@ -182,7 +190,11 @@ def _cut(record: Record, call: BackwardCall, root: str, name: str | None, shown:
         f"part of it from {shown}, {how}."
     )
     do = f"take the line out of `{cut.by}`" if cut.around is not None else f"write the line without `{cut.by}`"
-    fix = Fix("find_the_cut", f"If the gradient is wanted, {do} ({where(place)}).", False, at(place))
+    edits: text_edit.Edits = ()
+    if isinstance(cut.around, ast.With):
+        edits = restore_graph.out_of_with(cut.run.cell, cut.run.source, cut.around, cut.statement)
+    id_ = "remove_no_grad" if cut.around is not None else "find_the_cut"
+    fix = Fix(id_, f"If the gradient is wanted, {do} ({where(place)}).", False, at(place), edits=edits)
     return _Why(text, place, (fix,))
 
 

@@ -37,7 +37,7 @@ def _says(function: FunctionText, method: str) -> bool:
 
 
 def _not_marked(function: FunctionText, name: str, call: BackwardCall, graph: Snapshot) -> Iterator[Finding]:
-    """``x.clamp_(min=0)`` in a forward without ``ctx.mark_dirty(x)``. An input without gradient may be written."""
+    """``x.clamp_(min=0)`` in a forward without ``ctx.mark_dirty(x)``, of an input that needs a gradient."""
     forward = _forward(function)
     if forward is None or _says(function, "mark_dirty"):
         return

@@ -18,12 +18,17 @@ _CHANGES_GRADS = re.compile(
     r"set_to_none\s*=\s*False|\bgrad(?:\.data)?\.(?:zero|fill|copy|mul|div|detach|sub|lerp)_\(|"
     r"\bgrad(?:\.data)?(?:\[[^\]]*\])?\s*[*/]?=(?!=)|_foreach_(?:zero|mul)_"
 )
+_CLEARS = re.compile(r"zero_?\(|zeros_like")
 
 
 def find(record: Record) -> Iterator[Finding]:
     """Yield one finding for each optimizer whose gradients have never been cleared."""
     for kept in record.kept_grads:
-        if not where(kept.place) or any(_CHANGES_GRADS.search(run.source) for run in record.runs.values()):
+        texts = [run.source for run in record.runs.values()]
+        if not where(kept.place) or any(map(_CHANGES_GRADS.search, texts)):
+            continue
+        clipped = any("clip_grad" in text for text in texts)  # which writes to each gradient once
+        if kept.surplus > clipped or (kept.surplus and any(map(_CLEARS.search, texts))):
             continue
         before = (call for call in record.calls if call.n < kept.after_calls)
         calls = [call for call in before if call.result == "ok" and call.api == "backward"]

@@ -20,6 +20,12 @@ def test_gradients_that_nothing_clears_add_up() -> None:
     assert found.fixes[0].edit[-1].strip("+ ") == "opt.zero_grad()"
 
 
+def test_gradients_that_are_clipped_add_up_too() -> None:
+    clip = "    nn.utils.clip_grad_norm_(net.parameters(), 1.0)\n    opt.step()"
+    (found,) = findings_of(NET, LOOP.replace("    opt.step()", clip))
+    assert found.headline.startswith("Gradients add up")
+
+
 def test_the_optimizer_of_a_scaler_is_cleared() -> None:
     loop = LOOP.replace("opt.step()", "scaler.step(opt)\n    scaler.update()").replace("loss.b", "scaler.scale(loss).b")
     (found,) = findings_of(NET, "scaler = torch.amp.GradScaler('cpu', enabled=False)", loop)
@@ -31,6 +37,9 @@ CORRECT = {
     "cleared with zeros": LOOP.replace("    loss =", "    opt.zero_grad(set_to_none=False)\n    loss ="),
     "cleared by hand": LOOP + "    for p in net.parameters():\n        p.grad = None\n",
     "cleared by hand with zeros": LOOP + "    for p in net.parameters():\n        p.grad.zero_()\n",
+    "cleared by another name": (
+        LOOP + "    given = [p.grad for p in net.parameters()]\n    for one in given:\n        one.zero_()\n"
+    ),
     "cleared by the module": LOOP + "    net.zero_grad()\n",
     "accumulated over two passes": (
         "for i in range(8):\n    loss = net(x).pow(2).mean() / 2\n    loss.backward()\n"
