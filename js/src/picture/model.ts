@@ -156,6 +156,8 @@ export interface Status {
   text: string;
   state: "idle" | "busy" | "raised" | "off";
   cell: number | null;
+  /** Reason why nothing can be run; "": there is none. */
+  why: string;
 }
 
 export interface Graph {

@@ -211,7 +211,7 @@ const RECORDS = {
   events: "label$ steps$",
   findings: "kicker$ headline$ text$ node$ tensor$? wrote$? wroteAt$? carriers$ path$",
   fixes: "id$ text$ note$ edit$ tried$?",
-  status: "text$",
+  status: "text$ why$?",
 };
 
 interface Reading {
