@@ -56,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser(
         "run", help="run a script as Python does, and explain under a traceback why a call failed"
     )
-    _add_target(run, "a script")
+    _add_target(run, "a script, or a notebook (.ipynb)")
     run.set_defaults(run=_run)
 
     demo = commands.add_parser("demo", help="open the first lecture notebook in JupyterLab")
@@ -232,9 +232,7 @@ def _run(options: argparse.Namespace) -> int:
     start = _start_of(options)
     try:
         if start.target.endswith(".ipynb") and not start.module:
-            raise UnreadableProgram(
-                f"{start.target}: `run` takes Python; for a notebook there is `graphwidget explain`"
-            )
+            return _run_notebook(start)
         check_torch()
         try:
             from graphwidget.programs import script
@@ -244,6 +242,20 @@ def _run(options: argparse.Namespace) -> int:
     except (UnreadableProgram, StoppedProgram) as error:
         return _cannot(error)
     return 0
+
+
+def _run_notebook(start: Start) -> int:
+    """Run a notebook as Jupyter does: its cells are no script."""
+    from graphwidget.programs.target import UnreadableProgram, read
+
+    program = read(start.target)
+    if start.arguments:
+        raise UnreadableProgram(f"{start.target}: a notebook takes no arguments")
+    try:
+        from graphwidget.programs import client
+    except ImportError as error:
+        raise UnreadableProgram(f"a notebook is run in a Jupyter kernel: pip install ipykernel ({error})") from None
+    return client.run(program, start)
 
 
 def _write(answer: str) -> None:
