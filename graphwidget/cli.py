@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--max-mb", type=_megabytes, default=64.0, metavar="N", help="bound of a record, in megabytes (default: 64)"
     )
-    _add_target(run, "a script")
+    _add_target(run, "a script, or a notebook (.ipynb)")
     run.set_defaults(run=_run)
 
     demo = commands.add_parser("demo", help="open the first lecture notebook in JupyterLab")
@@ -251,9 +251,11 @@ def _run(options: argparse.Namespace) -> int:
     start = _start_of(options)
     try:
         if start.target.endswith(".ipynb") and not start.module:
-            raise UnreadableProgram(
-                f"{start.target}: `run` takes Python; for a notebook there is `graphwidget explain`"
-            )
+            if options.output is not None:
+                raise UnreadableProgram(
+                    f"{start.target}: `run -o` takes Python; a notebook writes a record where GRAPHWIDGET_RECORD names a folder"
+                )
+            return _run_notebook(start)
         check_torch()
         try:
             from graphwidget.programs import records, script
@@ -264,6 +266,20 @@ def _run(options: argparse.Namespace) -> int:
     except (UnreadableProgram, StoppedProgram) as error:
         return _cannot(error)
     return 0
+
+
+def _run_notebook(start: Start) -> int:
+    """Run a notebook as Jupyter does: its cells are no script."""
+    from graphwidget.programs.target import UnreadableProgram, read
+
+    program = read(start.target)
+    if start.arguments:
+        raise UnreadableProgram(f"{start.target}: a notebook takes no arguments")
+    try:
+        from graphwidget.programs import client
+    except ImportError as error:
+        raise UnreadableProgram(f"a notebook is run in a Jupyter kernel: pip install ipykernel ({error})") from None
+    return client.run(program, start)
 
 
 def _write(answer: str) -> None:
