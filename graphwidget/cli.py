@@ -253,7 +253,7 @@ def _run(options: argparse.Namespace) -> int:
         if start.target.endswith(".ipynb") and not start.module:
             if options.output is not None:
                 raise UnreadableProgram(
-                    f"{start.target}: `run -o` takes Python; set GRAPHWIDGET_RECORD to a folder for records of a notebook"
+                    f"{start.target}: `run -o` takes Python; a notebook is recorded where GRAPHWIDGET_RECORD is set"
                 )
             return _run_notebook(start)
         check_torch()
