@@ -144,7 +144,13 @@ def account_of(
 
 
 def _reached(calls: Iterable[BackwardCall]) -> tuple[str, ...]:
-    return tuple(sorted({path for call in calls for path in call.reached}))
+    return tuple(sorted({path for call in calls for path in (*call.reached, *_returned(call))}))
+
+
+def _returned(call: BackwardCall) -> Iterable[str]:
+    """The tensors whose gradients a call returned: it writes no `.grad`."""
+    asked = call.inputs or () if call.api == "autograd.grad" else ()
+    return (ref.paths[0] for ref in asked if ref.paths)
 
 
 def _raised(error: CellError) -> Raised:

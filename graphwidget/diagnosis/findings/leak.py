@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from graphwidget.diagnosis.findings import notebook_keeps, piles, unrun
 from graphwidget.diagnosis.fixes import leak as leak_fixes
 from graphwidget.diagnosis.reuse.loops import ENOUGH
+from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.wording import names
 from graphwidget.engine.what_if import bytes_held, reachable
 from graphwidget.model import BackwardCall, Finding, Kind, Owner, Record, bytes_text
@@ -36,6 +37,8 @@ def _cycles(record: Record) -> Iterator[Finding]:
         if len(calls) < ENOUGH:
             continue
         last = calls[-1]
+        if leak_fixes.clears_grads(Cells.of(record).text(last.place.cell), last):
+            continue
         if len(leaves) < ENOUGH:  # the same leaves each time: their old .grad is replaced, or added to
             yield from _added_up(record, calls)
             continue

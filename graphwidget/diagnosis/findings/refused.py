@@ -18,6 +18,7 @@ from graphwidget.diagnosis.findings.refusals import (
     outdated,
     replicas,
     roots,
+    several_views,
     single_numbers,
     unexplained,
     views,
@@ -149,22 +150,6 @@ def _is_saved(failure: Failure, name: str) -> bool:
     keys = {at for at, owners in graph.storages.owners.items() if name in owners}
     held = (at for slot, at in enumerate(graph.slot_storage) if graph.slot_state[slot] == SlotState.HELD)
     return not keys.isdisjoint(held)
-
-
-def _view_written(failure: Failure) -> Finding:
-    name = _written(failure)
-    shown = f"`{name}`" if name else "A view"
-    return failure.finding(
-        f"{shown} is one of several views that one call made.",
-        f"{short(failure.text)} modifies {shown if name else 'a view'} in place. Autograd cannot record that for views "
-        "from `unbind`, `split`, `chunk` and the like.",
-        failure.fix(
-            "out_of_place",
-            "Make a new tensor instead.",
-            failure.rewritten(inplace.out_of_place(failure.line) or failure.line) if name else (),
-        ),
-        tensor=name,
-    )
 
 
 def _flag_of_no_leaf(failure: Failure) -> Finding | None:
@@ -338,7 +323,7 @@ _TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...
     (torch_messages.NO_DIMENSION, outdated.of_element),
     (torch_messages.LEGACY_FUNCTION, outdated.of_legacy_function),
     (torch_messages.LEAF_WRITTEN, _leaf_written),
-    (torch_messages.VIEW_WRITTEN, _view_written),
+    (torch_messages.VIEW_WRITTEN, several_views.of_one_of_several),
     (torch_messages.FLAG_OF_NO_LEAF, _flag_of_no_leaf),
     (torch_messages.NO_LEAF_OPTIMIZED, _optimized),
     (torch_messages.NO_PARAMETER, _no_parameter),

@@ -20,6 +20,7 @@ from graphwidget.model import BackwardCall, CellRun, Fix, Owner, Record
 if TYPE_CHECKING:
     from graphwidget.diagnosis.findings.piles import Pile
 
+_CLEARS_GRADS = re.compile(r"\.grad = None|\bdel .*\.grad\b|\.zero_grad\((?!.*set_to_none=False)")
 _NONE = "No gradient flows back through it."
 
 
@@ -248,6 +249,13 @@ def for_cycle(record: Record, call: BackwardCall, grads: tuple[str, ...]) -> tup
     price = "What uses `.grad`, an optimizer too, must be given what it returns." if used else "Nothing reads `.grad`."
     other = Fix("autograd_grad_instead", text, not used, place, price, edits=instead)
     return (empty, other) if used else (other, empty)
+
+
+def clears_grads(cell: str, call: BackwardCall) -> bool:
+    """Whether a statement behind a call, in its block, removes gradients: ``x.grad = None``, ``opt.zero_grad()``."""
+    found = source.beginning_at(cell, call.place.line) if call.place.line is not None else []
+    behind = source.behind(cell, found[-1]) if found else []
+    return any(_CLEARS_GRADS.search(ast.unparse(statement)) for statement in behind)
 
 
 def _users_of_grads(cell: str, call: BackwardCall, steps: list[int]) -> list[ast.stmt]:

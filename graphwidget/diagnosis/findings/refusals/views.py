@@ -12,7 +12,7 @@ from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import names, place_of, short, where
 from graphwidget.model import Finding, Place
 
-__all__ = ["of_hooked_module", "of_view_of_another_mode"]
+__all__ = ["of_hooked_module", "of_view_of_another_mode", "written_by"]
 
 _REGISTERING = ("register_full_backward_hook", "register_full_backward_pre_hook")
 
@@ -23,7 +23,7 @@ def of_hooked_module(failure: Failure) -> Finding:
     writer = next((one for one in scene.running if one.inplace), None)
     # If a module was running, its `forward` wrote; else the line itself did.
     inside = bool(scene.running)
-    name = None if inside else _written(failure)
+    name = None if inside else written_by(failure)
     if writer is not None:
         shown = f"`{writer.path}`" if writer.path else f"A `{writer.class_name}`"
         what = f"{shown} (a `{writer.class_name}` with `inplace=True`)" if writer.path else f"{shown} (`inplace=True`)"
@@ -54,7 +54,8 @@ def of_hooked_module(failure: Failure) -> Finding:
     )
 
 
-def _written(failure: Failure) -> str | None:
+def written_by(failure: Failure) -> str | None:
+    """The name of what the line itself modifies in place; None: it does not, or has no name."""
     if failure.statement is None or not inplace.written(failure.statement):
         return None
     return inplace.modified(failure.text)
@@ -85,7 +86,7 @@ def of_view_of_another_mode(failure: Failure) -> Finding:
     """A view that was made under `no_grad`, and is modified where the graph is recorded."""
     mode = "inference" if "inference mode" in (failure.run.error or "") else "no_grad"
     off = "torch.inference_mode()" if mode == "inference" else "torch.no_grad()"
-    name = _written(failure)
+    name = written_by(failure)
     shown = f"`{name}`" if name else "A view"
     edits = failure.under_no_grad(failure.line) if name and failure.line else ()
     return failure.finding(

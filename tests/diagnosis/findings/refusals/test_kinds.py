@@ -90,3 +90,23 @@ def test_saved_tensors_that_are_read_twice_in_a_checkpoint() -> None:
     found = only(NET, function, "checkpoint(F.apply, x, use_reentrant=False).sum().backward()")
     assert found.headline == "Saved tensors of a checkpoint were read twice."
     assert found.cause is not None and (found.cause.cell, found.cause.line) == (2, 10)
+
+
+# ------------------------------------------------------------------ one of several views
+
+
+def test_a_view_that_a_loop_gives_is_cloned_where_the_views_are_made() -> None:
+    cell = "rows = (net(x) * 2).unbind(0)\nfor i, row in enumerate(rows):\n    row += i\ntorch.stack(rows).sum().backward()"
+    found = only(NET, cell)
+    assert (found.names, found.fixes[0].id) == (("row",), "clone_before_inplace")
+    assert found.fixes[0].edits[0].new == "[one.clone() for one in (net(x) * 2).unbind(0)]"
+
+
+def test_a_view_of_a_leaf_is_written_under_no_grad() -> None:
+    found = only("w = torch.ones(3, requires_grad=True)", "for part in w.split(1):\n    part -= 0.1")
+    assert found.fixes[0].id == "under_no_grad" and "with torch.no_grad():" in found.fixes[0].edits[0].new
+
+
+def test_a_view_under_a_name_of_its_own_is_computed_anew() -> None:
+    found = only(NET, "a, b = torch.cat([net(x), net(x)], 1).chunk(2, 1)\na.mul_(b)\na.sum().backward()")
+    assert found.fixes[0].id == "out_of_place" and found.fixes[0].edits[0].new == "a = a.mul(b)"

@@ -1,0 +1,82 @@
+"""In-place writes to one of several views that one call made: ``for row in h.unbind(0): row += 1``."""
+
+from __future__ import annotations
+
+import ast
+
+from graphwidget.diagnosis.findings.failure import Failure
+from graphwidget.diagnosis.findings.refusals.views import written_by
+from graphwidget.diagnosis.source import inplace_statements as inplace
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.wording import at, place_of, short, where
+from graphwidget.model import CellRun, Finding, Fix
+
+__all__ = ["of_one_of_several"]
+
+_MAKERS = ("split", "chunk", "unbind", "tensor_split", "hsplit", "vsplit", "dsplit", "split_with_sizes")
+
+
+def of_one_of_several(failure: Failure) -> Finding:
+    """A write to a view from `unbind`, `split`, `chunk` and the like."""
+    name = written_by(failure)
+    shown = f"`{name}`" if name else "A view"
+    made = _made(failure, name)
+    line = f" {short(made[1])} ({where(place_of(made[0], made[2].lineno))}) made them." if made is not None else ""
+    return failure.finding(
+        f"{shown} is one of several views that one call made.",
+        f"{short(failure.text)} modifies {shown if name else 'a view'} in place. Autograd cannot record that for views "
+        f"from `unbind`, `split`, `chunk` and the like.{line}",
+        _fix(failure, name, made),
+        tensor=name,
+    )
+
+
+def _fix(failure: Failure, name: str | None, made: tuple[CellRun, str, ast.Call] | None) -> Fix:
+    """Another tensor under the same name does no harm where only that name is read; an element of a list is lost."""
+    if name is None or not _is_passing(failure, name):
+        new = inplace.out_of_place(failure.line) or failure.line
+        return failure.fix("out_of_place", "Make a new tensor instead.", failure.rewritten(new) if name else ())
+    value = failure.value(name)
+    base = failure.value(value.view_of) if value is not None and value.view_of else None
+    if base is not None and base.leaf and base.requires_grad:
+        return failure.fix(
+            "under_no_grad",
+            "Write to it under `with torch.no_grad():`. Then nothing is recorded, and the leaf stays one.",
+            failure.under_no_grad(failure.line),
+        )
+    text = "Make them tensors of their own before: `.clone()` for each. What they are views of then stays as it is."
+    if made is None:
+        return failure.fix("clone_before_inplace", text)
+    run, whole, call = made
+    edits = text_edit.replace_node(run.cell, run.source, call, f"[one.clone() for one in {whole}]")
+    return Fix("clone_before_inplace", text, False, at(place_of(run, call.lineno)), edits=edits)
+
+
+def _is_passing(failure: Failure, name: str) -> bool:
+    """Whether a loop gives the name: then the tensor stays in what the loop runs over."""
+    loops = source.loops_around(failure.cell, failure.place.line or 0)
+    targets = [loop.target for loop in loops if isinstance(loop, ast.For)]
+    return any(isinstance(node, ast.Name) and node.id == name for target in targets for node in ast.walk(target))
+
+
+def _made(failure: Failure, name: str | None) -> tuple[CellRun, str, ast.Call] | None:
+    """The one call that made the views that a loop runs over: in its head, or assigned to a name in it."""
+    loops = source.loops_around(failure.cell, failure.place.line or 0)
+    run = next((one for one in failure.record.runs.values() if one.cell == failure.place.cell), None)
+    heads = [loop.iter for loop in loops if isinstance(loop, ast.For)][-1:]
+    if run is None or not heads or name is None or not _is_passing(failure, name):
+        return None
+    found = [(run, node) for node in ast.walk(heads[0]) if _makes_views(node)]
+    for read in sorted(source.names_in(heads[0])) if not found else ():
+        for one in failure.record.runs.values():
+            values = [source.given(made) for made in source.assignments(one.source, read)]
+            found += [(one, value) for value in values if _makes_views(value)]
+    if len(found) != 1:
+        return None
+    where_made, call = found[0]
+    return (where_made, ast.unparse(call), call) if isinstance(call, ast.Call) else None
+
+
+def _makes_views(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func).rsplit(".", 1)[-1] in _MAKERS
