@@ -54,7 +54,17 @@ def order_of(path: str) -> str:
 def explain(python: str, path: str, timeout: float) -> tuple[dict[str, Any] | None, str]:
     """Return the document of ``graphwidget explain``, or the reason why there is none."""
     order = order_of(path)
-    command = [python, "-m", "graphwidget", "explain", "--no-try", "--format", "json", *(["--order", order] if order else []), path]
+    command = [
+        python,
+        "-m",
+        "graphwidget",
+        "explain",
+        "--no-try",
+        "--format",
+        "json",
+        *(["--order", order] if order else []),
+        path,
+    ]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired:
