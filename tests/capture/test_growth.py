@@ -192,7 +192,7 @@ def test_a_view_of_what_a_line_writes_to_makes_it_concern_somebody(notebook):
     assert len(notebook.tracker.writes) == 100
 
 
-def test_what_holds_a_tensor_is_told_by_its_counts():
+def test_what_holds_a_tensor_is_known_by_its_counts():
     import torch
 
     w, plain = torch.ones(3, requires_grad=True), torch.zeros(3)
@@ -206,7 +206,7 @@ def test_what_holds_a_tensor_is_told_by_its_counts():
     assert not ti.is_unshared(w)
 
 
-def test_what_nobody_looked_at_is_not_told_as_nothing(notebook):
+def test_what_nobody_looked_at_is_not_reported_as_nothing(notebook):
     """A call's snapshot leaves out older nodes: then the bytes of all living nodes are unknown, not zero."""
     notebook.run(START + "first = net(x).pow(2).mean()\nfirst.backward()")
     first = notebook.tracker.events[-2]

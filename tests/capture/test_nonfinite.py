@@ -103,7 +103,7 @@ def test_a_checkpoint_is_not_run_again() -> None:
     assert len(ran) == 1 and not found.found and found.unseen
 
 
-def test_misuse_is_told() -> None:
+def test_misuse_is_reported() -> None:
     with pytest.raises(TypeError):
         gw.find_nan(3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="find_nan"):

@@ -63,7 +63,7 @@ OF_ANOTHER_KIND = {
 
 
 @pytest.mark.parametrize("kind", OF_ANOTHER_KIND)
-def test_an_error_of_another_kind_is_told_with_what_is_known_of_it(kind: str) -> None:
+def test_an_error_of_another_kind_is_reported_with_what_is_known_of_it(kind: str) -> None:
     left, told = looked_at("w.sum().backward()", OF_ANOTHER_KIND[kind])
     assert not left.unexplained and not left.open_cells
     assert told == (

@@ -85,7 +85,7 @@ def test_forced_colours_reach_the_whole_drawing(open_page, shots, scheme):
 
 
 @pytest.mark.parametrize("ground, ink", [("#000000", "#ffffff"), ("#ffffff", "#000000")])
-def test_a_high_contrast_host_is_told_by_its_background(open_page, ground, ink):
+def test_a_high_contrast_host_is_known_by_its_background(open_page, ground, ink):
     """VS Code's high-contrast themes are called neither dark nor light."""
     page, _ = open_page(PROGRAM, prepare=lambda page: page.emulate_media(color_scheme="light"))
     page.evaluate(

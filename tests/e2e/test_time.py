@@ -31,7 +31,7 @@ TOUCHING = """view => {
     && a.top < b.bottom - 1 && b.top < a.bottom - 1)).length; }"""
 
 
-def test_a_long_training_is_told_divided_and_compared(open_notebook, shots):
+def test_a_long_training_is_shown_divided_and_compared(open_notebook, shots):
     notebook = open_notebook(LOAD, NETS, LOOP, KEPT, KEPT.replace("64", "128"), "%graphwidget")
     for cell in range(6):
         notebook.run_cell(cell)

@@ -35,7 +35,7 @@ def test_what_has_a_suffix_is_text_and_can_be_written_to_a_file(name: str, tmp_p
     assert FORMATS[name].media_type and FORMATS[name].program
 
 
-def test_an_unknown_format_is_told_apart_with_the_nearest() -> None:
+def test_an_unknown_format_is_refused_with_the_nearest() -> None:
     with pytest.raises(ValueError, match=r"'jason'. Did you mean 'json'\?") as raised:
         reused_product().export("jason")
     assert all(name in str(raised.value) for name in FORMATS)

@@ -72,7 +72,7 @@ def test_an_optimizer_of_other_parameters_in_a_function(run):
     ],
     ids=["as usual", "now and then", "before the first", "alone", "rate 0", "once more behind the loop"],
 )
-def test_what_works_or_may_be_meant_so_is_not_told(run, cell):
+def test_what_works_or_may_be_meant_so_is_not_reported(run, cell):
     assert not told(run(NET, cell))
 
 
@@ -112,7 +112,7 @@ def test_gradients_that_were_taken_away_by_hand_are_not_said_to_be_of_others(run
 OTHER = "more = nn.Linear(2, 1)\nmore(torch.ones(4, 2)).sum().backward()"
 
 
-def test_a_step_in_a_cell_of_its_own_is_told_until_the_optimizer_has_worked(run):
+def test_a_step_in_a_cell_of_its_own_is_reported_until_the_optimizer_has_worked(run):
     assert told(run(NET, OTHER, "opt.step()"))
     assert not told(run(LOOP, ids="xy"))
 
@@ -121,6 +121,6 @@ def test_a_backward_after_the_step_is_not_before_it(run):
     assert not told(run(NET, "opt.step()", OTHER))
 
 
-def test_a_step_that_had_gradients_and_changed_nothing_is_not_told(run):
+def test_a_step_that_had_gradients_and_changed_nothing_is_not_reported(run):
     own = "net(torch.ones(4, 2)).sum().backward()\nopt = torch.optim.LBFGS(net.parameters(), tolerance_grad=1e9)"
     assert not told(run(NET, own, OTHER, "opt.step(lambda: torch.zeros(()))"))

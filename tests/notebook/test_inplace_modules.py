@@ -16,7 +16,7 @@ BACKWARD = "net(x).sum().backward()"
         ("nn.Softmax(-1), nn.Sequential(nn.SiLU(True))", "`net[2][0]`, a `SiLU`"),
     ],
 )
-def test_the_module_is_named_and_can_be_told_otherwise(run, layers, named):
+def test_the_module_is_named_and_can_be_switched(run, layers, named):
     (found, *_) = run(LAYERS.format(layers), BACKWARD)
     assert f"modified a tensor in {named} with `inplace=True`, after " in found.text
     module = named.split("`")[1]
@@ -24,7 +24,7 @@ def test_the_module_is_named_and_can_be_told_otherwise(run, layers, named):
     assert (found.modified_at.cell, found.modified_at.line) == (3, 1)
 
 
-def test_it_is_told_before_the_backward_runs(run):
+def test_it_is_reported_before_the_backward_runs(run):
     (found,) = run(LAYERS.format("nn.Sigmoid(), nn.ReLU(True)"), "loss = net(x).sum()")
     assert found.severity == "warning" and "in `net[2]`, a `ReLU` with `inplace=True`" in found.text
 
@@ -49,7 +49,7 @@ def test_a_module_that_only_calls_itself_inplace_is_not_believed(run):
     assert "Own" not in found.text
 
 
-def test_a_module_without_a_name_is_told_by_its_class(run):
+def test_a_module_without_a_name_is_known_by_its_class(run):
     body = LAYERS.format("nn.Sigmoid(), nn.ReLU(True)").replace("\n", "\n    ")
     (found, *_) = run(f"def main():\n    {body}\n    {BACKWARD}", "main()")
     assert "modified a tensor in a `ReLU` with `inplace=True`" in found.text
@@ -71,7 +71,7 @@ def test_what_it_wrote_before_a_node_saved_it_is_not_blamed(run):
     assert not any("inplace" in fix.text for fix in found.fixes)
 
 
-def test_of_two_writers_the_later_one_is_told(run):
+def test_of_two_writers_the_later_one_is_reported(run):
     layers = LAYERS.format("nn.Sigmoid(), nn.ReLU(True)")
     hook = "kept = []\nnet[1].register_forward_hook(lambda module, given, out: kept.append(out))"
     (found, *_) = run(
@@ -80,7 +80,7 @@ def test_of_two_writers_the_later_one_is_told(run):
     assert found.text.startswith("`kept[0].add_(1)` (In[5], line 2) modified `kept[0]` after ")
 
 
-def test_of_two_modules_on_one_line_both_are_told_otherwise(run):
+def test_of_two_modules_on_one_line_both_are_switched(run):
     layers = LAYERS.format("nn.Sigmoid(), nn.ReLU(True), nn.Linear(3, 3), nn.Tanh(), nn.SiLU(True)")
     (found, *_) = run(layers, BACKWARD)
     assert found.fixes[0].verified

@@ -11,7 +11,7 @@ import graphwidget as gw
 LEAF = "w = torch.ones(3, requires_grad=True)"
 
 
-def test_what_is_refused_is_told_until_the_cell_has_run(run):
+def test_what_is_refused_is_reported_until_the_cell_has_run(run):
     assert [f.kind for f in run(LEAF, "w.numpy()")] == ["refused"]
     assert run(LEAF, "w.detach().numpy()") == []
 
@@ -63,11 +63,11 @@ def test_a_write_to_a_leaf_that_a_graph_has_saved_is_not_called_right(run):
     ],
     ids=["retained", "replaced", "one line", "in a loop", "a function of that name"],
 )
-def test_reading_a_gradient_that_may_be_there_is_not_told(run, cells):
+def test_reading_a_gradient_that_may_be_there_is_not_reported(run, cells):
     assert run(LEAF, *cells) == []
 
 
-def test_reading_the_gradient_of_no_leaf_is_told(run):
+def test_reading_the_gradient_of_no_leaf_is_reported(run):
     (found,) = run(LEAF, "y = w * 2\ny.sum().backward()", "y.grad")
     assert (found.kind, found.severity, found.tensor) == ("silent", "info", "y")
     assert found.fixes[0].at == (3, 1) and found.fixes[0].verified
@@ -99,7 +99,7 @@ def test_an_expression_is_summed_in_brackets(run):
     assert "+ (w * 2).sum().backward()" in found.fixes[0].edit and "`(w * 2).sum()`" in found.fixes[0].text
 
 
-def test_of_an_expression_that_is_differentiated_no_edit_is_told(run):
+def test_of_an_expression_that_is_differentiated_no_edit_is_reported(run):
     (found, *_) = run(LEAF, "torch.autograd.grad(w * 2, w)")
     assert found.tensor == "w * 2" and found.fixes[0].edit == ()
 
@@ -138,7 +138,7 @@ NONE = {
 
 
 @pytest.mark.parametrize("cell, says", NONE.values(), ids=NONE)
-def test_a_gradient_that_is_none_is_told_with_the_reason(run, cell, says):
+def test_a_gradient_that_is_none_is_reported_with_the_reason(run, cell, says):
     (found, *_) = run(LEAF, cell)
     assert (found.kind, found.severity) == ("no_grad", "error")
     assert found.headline.endswith(".grad` is None.") and says in found.text

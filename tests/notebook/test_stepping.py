@@ -23,7 +23,7 @@ def stage() -> Iterator[Stage]:
     stage.tracker.stop()
 
 
-def test_a_call_that_has_not_been_made_is_told_node_by_node_and_runs_nothing(stage: Stage) -> None:
+def test_a_call_that_has_not_been_made_is_described_node_by_node_and_runs_nothing(stage: Stage) -> None:
     told = stage.result("steps_ahead", root=stage.root("loss"))
     assert told["call"] == "loss.backward()" and told["known"] and not told["past"] and told["n"] is None
     assert [row["node"] for row in told["rows"]] == ["SumBackward0", "ExpBackward0", "MulBackward0", "AccumulateGrad"]

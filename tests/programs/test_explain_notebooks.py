@@ -118,7 +118,7 @@ def test_an_order_may_run_cells_again_and_exit_ends_the_program(tmp_path):
     assert "exit() in cell 3 ended the program; not run: 4" in done.stderr
 
 
-def test_a_kernel_that_dies_is_told_with_what_ran_until_then(tmp_path):
+def test_a_kernel_that_dies_is_reported_with_what_ran_until_then(tmp_path):
     done = run(tmp_path, "x = 1", "raise ValueError", "import os\nos.kill(os.getpid(), 9)", "y = 1")
     assert (done.returncode, done.stdout) == (2, "")
     told = done.stderr.splitlines()[-1]

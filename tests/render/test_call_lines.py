@@ -27,7 +27,7 @@ def test_equal_calls_of_a_loop_are_one_line() -> None:
     assert lines([call(n, iteration=n) for n in range(60)]) == [f"1-60  In[3]:7, iterations 0-59  {TOLD}"]
 
 
-def test_one_call_is_told_as_it_is() -> None:
+def test_one_call_is_written_as_it_is() -> None:
     assert lines([call(0)]) == [f"1  In[3]:7  {TOLD}"]
     assert lines([call(4, iteration=2)]) == [f"5  In[3]:7, iteration 2  {TOLD}"]
 

@@ -31,7 +31,7 @@ def test_an_advice_has_no_edits_and_code_without_a_cell_has_none_either():
     assert in_file["edits"][0]["cell"] is None
 
 
-def test_a_trial_is_told_with_its_status_and_reason():
+def test_a_trial_is_reported_with_its_status_and_reason():
     passed, failed = Trial(True, "ran to its end in 0.4 s", 0.4), Trial(False, "raised NameError: h", 0.2)
     meant = Trial(True, "ran to its end in 0.4 s", 0.4, choice=True)
     tried, wrong, choice, not_tried = fixes_of(

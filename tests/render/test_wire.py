@@ -156,7 +156,7 @@ def test_a_root_whose_node_has_died_or_that_nobody_can_name_is_not_alive() -> No
     assert m["strings"][m["roots"][1]["path"]] == ""
 
 
-def test_a_call_is_told_as_python_and_by_what_it_did() -> None:
+def test_a_call_is_written_as_python_and_by_what_it_did() -> None:
     def told(**more: object) -> tuple[str, str]:
         m = json.loads(wire.encode(Drawing(reused_product(), (replace(call(0), **more),))))
         (found,) = m["calls"]
@@ -234,7 +234,7 @@ def test_what_has_been_assigned_anew_has_the_name_that_it_had_when_it_was_freed(
     assert {old: m["s"][name] for old, _, name in m["boundary"]} == {2: "h", 3: "c"}
 
 
-def test_the_cell_of_an_error_is_told_and_a_warning_has_none() -> None:
+def test_the_cell_of_an_error_is_reported_and_a_warning_has_none() -> None:
     error = Finding("second_backward", "error", "text", call=1)
     warning = Finding("inplace", "warning", "text", made_at=Place(3, 1))
     m = decode(wire.encode(Drawing(reused_product(), (call(0), call(1)), findings=(error, warning))))

@@ -33,7 +33,7 @@ def recording(log):
     return make
 
 
-def test_a_tensor_is_told_by_its_type_alone():
+def test_a_tensor_is_known_by_its_type_alone():
     class Liar:
         @property
         def __class__(self):
@@ -95,7 +95,7 @@ def test_a_wrapper_of_somebody_else_survives_ours_being_taken_out(engine):
         setattr(torch.autograd, ENGINE, engine[0])
 
 
-def test_nested_calls_are_told_from_the_users_own():
+def test_nested_calls_are_distinguished_from_the_users_own():
     with ti.nested() as inside:
         assert not inside
         with ti.nested() as deeper:

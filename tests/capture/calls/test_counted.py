@@ -180,7 +180,7 @@ def test_a_call_over_nodes_older_than_the_last_call_is_counted_if_that_one_did_n
     notebook.close()
 
 
-def test_what_the_last_calls_freed_is_told_by_numbers():
+def test_what_the_last_calls_freed_is_known_by_numbers():
     freed = Freed()
     freed.add_whole(0, 10, 9, array("q", [0, 2]))
     freed.add(1, 20, [(5, 14), (6, 12)])

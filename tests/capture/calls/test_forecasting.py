@@ -133,7 +133,7 @@ def test_an_unknown_option_is_refused():
         forecast(torch.rand(()), api="forward")
 
 
-def test_two_nodes_of_one_number_are_told_apart_beside_a_node_that_always_raises():
+def test_two_nodes_of_one_number_are_distinguished_beside_a_node_that_always_raises():
     import threading
 
     class Once(torch.autograd.Function):

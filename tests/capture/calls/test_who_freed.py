@@ -129,7 +129,7 @@ def test_who_freed_it_is_known_after_every_loop(name, passes):
 
 
 @pytest.mark.parametrize("passes", [1, 4, 11, 12, 40])
-def test_the_last_pass_is_told_by_the_last_call_live_in_the_past_and_in_text(notebook, passes):
+def test_the_last_pass_is_known_by_the_last_call_live_in_the_past_and_in_text(notebook, passes):
     notebook.run(START)
     notebook.run(LOOPS["plain"].replace("N", str(passes)))
     tracker = notebook.tracker

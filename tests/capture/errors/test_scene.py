@@ -41,7 +41,7 @@ def test_what_the_names_of_a_line_are_is_measured():
     assert scene.grad_mode is True and scene.raised_in == "engine"
 
 
-def test_the_frames_of_functions_are_told_apart_with_what_switched_grad_mode_off():
+def test_the_frames_of_functions_are_distinguished_with_what_switched_grad_mode_off():
     text = """
 def inner(x):
     loss = net(x).sum()
@@ -68,7 +68,7 @@ outer(torch.ones(1, 2))
         ("return x.sum().backward()", "call"),
     ],
 )
-def test_what_raised_within_a_backward_is_told(hook, within):
+def test_what_raised_within_a_backward_is_reported(hook, within):
     text = f"def hook(g):\n    {hook}\ny = w * 2\ny.register_hook(hook)\ny.sum().backward()\n"
     assert scene_of(text).raised_in == within
 

@@ -6,7 +6,7 @@ from torch import nn
 from graphwidget.capture.errors import trainable
 
 
-def test_modules_are_told_with_those_inside_them():
+def test_modules_are_reported_with_those_inside_them():
     net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1))
     net[0].requires_grad_(False)
     told = trainable.modules({"net": net, "head": net[2], "x": torch.ones(1), "_": net})
@@ -33,6 +33,6 @@ def test_no_code_of_a_module_runs():
     assert trainable.modules({"net": net}) == {"net": True}
 
 
-def test_of_too_many_modules_nothing_is_told(monkeypatch):
+def test_of_too_many_modules_nothing_is_reported(monkeypatch):
     monkeypatch.setattr(trainable, "MOST", 3)
     assert trainable.modules({"net": nn.Sequential(*(nn.Linear(1, 1) for _ in range(4)))}) == {}

@@ -106,20 +106,20 @@ def test_formulas_that_begin_with_a_view_compute_nothing_more(base):
     assert said(base) == fails(base) == "stale"
 
 
-def test_an_operand_that_was_detached_in_place_is_told(base):
+def test_an_operand_that_was_detached_in_place_is_reported(base):
     other = torch.rand(4, requires_grad=True) * 1
     base[0].mul_(other)
     other.detach_()
     assert said(base) == fails(base) == "detached"
 
 
-def test_memory_that_overlaps_itself_is_told():
+def test_memory_that_overlaps_itself_is_reported():
     base = torch.rand(4, 1, requires_grad=True) * 2
     base.expand(4, 4).zero_()
     assert said(base) == fails(base) == "overlaps"
 
 
-def test_without_leave_to_unpack_only_the_release_is_told(base):
+def test_without_leave_to_unpack_only_the_release_is_reported(base):
     other = torch.rand(4)
     base[0].mul_(other)
     other.add_(1)

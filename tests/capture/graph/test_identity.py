@@ -35,7 +35,7 @@ def test_a_leaf_that_died_does_not_pass_on_its_uid():
     assert len(seen) == 20
 
 
-def test_nodes_of_two_threads_with_one_number_are_told_apart():
+def test_nodes_of_two_threads_with_one_number_are_distinguished():
     x = leaf(3)
     made = []
 

@@ -68,7 +68,7 @@ def test_backward_frees_and_the_call_is_named():
     assert node(after, "AccumulateGrad").leaf.has_grad
 
 
-def test_without_an_earlier_snapshot_freed_and_unsaved_are_told_apart():
+def test_without_an_earlier_snapshot_freed_and_unsaved_are_distinguished():
     x, y = leaf(3), torch.randn(3)
     loss = (x * y).sum()
     assert states(take([loss]), "MulBackward0") == {"self": "unsaved", "other": "held"}
@@ -126,7 +126,7 @@ def test_a_hidden_view_of_a_weight_that_was_stepped_is_stale_and_looking_takes_n
     assert ti.sequence_nr() == before
 
 
-def test_a_view_that_the_user_holds_is_told_stale_and_left_alone():
+def test_a_view_that_the_user_holds_is_reported_stale_and_left_alone():
     base = leaf(4)
     view = base[0:2]
     loss = (view * view).sum()

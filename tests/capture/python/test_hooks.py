@@ -47,7 +47,7 @@ def test_a_hook_on_a_tensor_that_has_died_is_foreseen(watching):
 
 
 @pytest.mark.parametrize("seen_before", [False, True])
-def test_what_was_detached_in_place_and_needs_a_gradient_again_is_still_told(watching, seen_before):
+def test_what_was_detached_in_place_and_needs_a_gradient_again_is_still_reported(watching, seen_before):
     h = torch.rand(3, requires_grad=True) * 2
     loss = h.sin().sum()
     identity = Identity()

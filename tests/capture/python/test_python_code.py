@@ -45,7 +45,7 @@ def test_reading_under_a_condition_or_after_an_early_return_is_no_certainty():
     assert read_function(under).plain
 
 
-def test_gradients_that_are_none_are_told_from_those_that_may_be():
+def test_gradients_that_are_none_are_distinguished_from_those_that_may_be():
     def f(ctx, g):
         first = second = None
         if g.sum() > 0:

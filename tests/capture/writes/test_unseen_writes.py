@@ -106,7 +106,7 @@ def without_writes(program):
 
 @pytest.mark.parametrize("apart", [False, True], ids=["one cell", "a cell for each line"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_write_that_autograd_does_not_see_is_told_where_it_makes_a_gradient_wrong(name, apart):
+def test_a_write_that_autograd_does_not_see_is_reported_where_it_makes_a_gradient_wrong(name, apart):
     program = PROGRAMS[name]
     found, told = gradients(program, apart)
     right, nothing = gradients(without_writes(program), apart)

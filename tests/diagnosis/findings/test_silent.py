@@ -19,7 +19,7 @@ def ran(text, root=LEAF, **more):
     return Record(Snapshot(), (call,), (), {0: CellRun(0, 1, text, "c1")})
 
 
-def test_a_loss_that_was_told_to_require_grad_after_it_was_computed_ran_nothing():
+def test_a_loss_that_was_made_to_require_grad_after_it_was_computed_ran_nothing():
     (finding,) = silent.find(ran("loss = out.mean()\nloss.requires_grad_()\n"))
     assert finding.headline == "`loss.backward()` reached no parameter."
     assert finding.fixes[0].at == (1, 1)
@@ -30,7 +30,7 @@ def test_a_leaf_that_was_created_as_one_is_fine():
 
 
 @pytest.mark.parametrize("text", ["loss = net.bias\n", "loss = make()\n"])
-def test_a_leaf_that_no_line_told_to_require_grad_may_be_meant(text):
+def test_a_leaf_that_no_line_made_require_grad_may_be_meant(text):
     assert not list(silent.find(ran(text)))
 
 

@@ -65,7 +65,7 @@ def test_outputs_of_an_evaluation_without_no_grad(evaluate):
         ("weights = list(net.parameters())\nouts = [net(torch.randn(1, 64)) for _ in range(10)]\n",),
     ],
 )
-def test_what_is_no_evaluation_or_little_is_not_told(cells):
+def test_what_is_no_evaluation_or_little_is_not_reported(cells):
     findings, _ = said(NET, TRAIN, *cells)
     assert findings == ()
 

@@ -65,7 +65,7 @@ def test_what_is_kept_names_the_argument(w, options, why):
     assert gw.predict(loss, create_graph=True, retain_graph=False, frees=["MulBackward0.self", "MulBackward0.other"])
 
 
-def test_what_is_not_saved_or_gone_already_is_told_from_what_is_kept(w):
+def test_what_is_not_saved_or_gone_already_is_distinguished_from_what_is_kept(w):
     loss = (w * 2 * w).sum()
     said = gw.predict(loss, frees=["MulBackward0[0].self"])
     assert "nothing is saved there, because MulBackward0[0] does not need it" in about(said, "MulBackward0[0].self")

@@ -33,7 +33,7 @@ def test_a_block_switches_it_off_surely_or_perhaps(head, off):
     assert around(f"with {head}:\n    y = f(x)\n", 2) == (None if off == "on" else (1, head, off))
 
 
-def test_the_innermost_that_decides_is_told():
+def test_the_innermost_that_decides_is_reported():
     text = "with torch.no_grad():\n    with torch.enable_grad():\n        y = f(x)\n    z = f(y)\n"
     assert around(text, 3) is None
     assert around(text, 4) == (1, "torch.no_grad()", True)
@@ -57,5 +57,5 @@ def test_a_decorator_counts_for_the_body_and_not_for_functions_defined_in_it():
         ("chosen(torch.no_grad)", None),
     ],
 )
-def test_what_decides_is_told_with_the_answer_that_switches_it_off(text, found):
+def test_what_decides_is_reported_with_the_answer_that_switches_it_off(text, found):
     assert grad_modes.condition(text) == found

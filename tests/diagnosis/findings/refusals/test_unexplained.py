@@ -49,7 +49,7 @@ def test_an_error_that_the_program_catches_is_none() -> None:
     assert found.severity == "info" and "The program has caught it." in found.text
 
 
-def test_a_call_that_was_refused_at_once_is_told() -> None:
+def test_a_call_that_was_refused_at_once_is_reported() -> None:
     cell = "w = torch.ones(2, requires_grad=True)\nw.sum().backward(torch.ones((), dtype=torch.complex64))"
     (found,) = findings_of(cell)
     assert found.severity == "error" and "before any node ran" in found.text and found.failed_at.line == 2

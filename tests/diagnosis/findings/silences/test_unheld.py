@@ -45,7 +45,7 @@ def test_a_part_that_is_replaced_in_a_method_is_named() -> None:
     assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 8)
 
 
-def test_all_is_gone_when_the_function_has_returned_and_still_it_is_told() -> None:
+def test_all_is_gone_when_the_function_has_returned_and_still_it_is_reported() -> None:
     loop = LOOP.replace("\n", "\n    ")
     made = f"def main():\n    net = nn.Linear(3, 1)\n    {OPTIMIZER}\n    net.weight = nn.Parameter(torch.ones(1, 3))\n    {loop}"
     (found,) = findings_of(made, "main()")
@@ -88,7 +88,7 @@ CORRECT = {
 
 
 @pytest.mark.parametrize("what", CORRECT)
-def test_what_may_be_meant_is_not_told(what: str) -> None:
+def test_what_may_be_meant_is_not_reported(what: str) -> None:
     assert not said(CORRECT[what], LOOP)
 
 
