@@ -6,6 +6,9 @@ import sys
 import time
 
 import psutil
+import pytest
+
+from graphwidget.programs import process
 
 PARENT = """
 import os, sys
@@ -44,3 +47,11 @@ def test_a_trial_ends_with_its_parent_and_so_does_what_it_started(tmp_path):
     parent.kill()
     parent.wait()
     until(lambda: all(map(is_gone, pids)))
+
+
+def test_the_limit_of_a_program_is_not_that_of_its_trials(tmp_path):
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(2)"])
+    with pytest.raises(subprocess.TimeoutExpired):
+        process._wait(child, 0.2, tmp_path / "ran")
+    (tmp_path / "ran").touch()
+    assert process._wait(child, 0.2, tmp_path / "ran") == 0

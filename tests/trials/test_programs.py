@@ -108,7 +108,9 @@ def temporary(folder):
 
 
 def fixes(folder, *command, **options):
-    done = explain(folder, *command, **options)
+    """The fixes after trials, which have time enough on a machine that does much else."""
+    asked = [] if "--try-seconds" in command else ["--try", "--try-seconds", "120"]
+    done = explain(folder, *asked, *command, **options)
     assert done.stdout, done.stderr
     return [fix for finding in json.loads(done.stdout)["findings"] for fix in finding["fixes"]]
 
@@ -131,7 +133,7 @@ def test_a_pile_is_tried_to_the_end_of_the_program(tmp_path):
 
 def test_a_fix_that_stops_training_is_not_verified_and_stands_last(tmp_path):
     write(tmp_path, "train.py", ENCODER)
-    good, harmful = fixes(tmp_path, "--try", "train.py")
+    good, harmful = fixes(tmp_path, "train.py")
     assert (good["id"], good["tried"]["ok"]) == ("recompute_in_loop", True)
     assert (harmful["id"], harmful["status"], harmful["verified"]) == ("detach", "tried", False)
     assert harmful["tried"]["why"] == "`enc.bias`, `enc.weight` get no gradient any more"
@@ -157,7 +159,7 @@ CHILDREN = {
 def test_what_a_program_does_behind_the_error_is_limited_and_said(tmp_path, what):
     code, ok, why = CHILDREN[what]
     write(tmp_path, "train.py", TWICE + code)
-    found = fixes(tmp_path, "--try", "--try-seconds", "8", "train.py")
+    found = fixes(tmp_path, "--try", "--try-seconds", "15", "train.py")
     first = next(fix for fix in found if fix["id"] == "retain_graph_earlier_call")
     assert (first["tried"]["ok"], first["status"]) == (ok, "simulated" if ok is None else "tried")
     assert first["tried"]["why"].startswith(why)
@@ -165,7 +167,7 @@ def test_what_a_program_does_behind_the_error_is_limited_and_said(tmp_path, what
 
 def test_the_program_gets_its_arguments_again(tmp_path):
     write(tmp_path, "train.py", TWICE + "assert sys.argv[1:] == ['--steps', '3']\n")
-    assert fixes(tmp_path, "--try", "train.py", "--steps", "3")[0]["tried"]["ok"]
+    assert fixes(tmp_path, "train.py", "--steps", "3")[0]["tried"]["ok"]
 
 
 def test_a_package_of_several_files_is_edited_where_the_fault_is(tmp_path):
@@ -229,7 +231,7 @@ def test_a_notebook_with_magics_is_tried_in_a_shell(tmp_path):
     metadata = {"kernelspec": {"name": "k", "display_name": "k", "language": "python"}}
     book = {"cells": made, "metadata": metadata, "nbformat": 4, "nbformat_minor": 4}
     (tmp_path / "lesson.ipynb").write_text(json.dumps(book))
-    assert fixes(tmp_path, "--try", "lesson.ipynb")[0]["tried"]["passes"] == 3
+    assert fixes(tmp_path, "lesson.ipynb")[0]["tried"]["passes"] == 3
 
 
 def test_a_program_that_writes_files_is_not_run_again_unless_that_is_wanted(tmp_path):
@@ -238,8 +240,14 @@ def test_a_program_that_writes_files_is_not_run_again_unless_that_is_wanted(tmp_
     assert "No fix was tried: the program writes files (log.txt), and that would happen again." in done.stdout
     assert "graphwidget explain --try train.py" in " ".join(done.stdout.split())
     assert (tmp_path / "log.txt").read_text() == "ran "
-    first = fixes(tmp_path, "--try", "train.py")[0]
+    first = fixes(tmp_path, "train.py")[0]
     assert first["tried"]["ok"] and (tmp_path / "log.txt").read_text() > "ran ran "
+
+
+def test_a_program_that_does_nothing_to_the_world_is_run_again_unasked(tmp_path):
+    write(tmp_path, "train.py", TWICE)
+    document = json.loads(explain(tmp_path, "--try-seconds", "120", "train.py").stdout)
+    assert document["not_tried"] is None and document["findings"][0]["fixes"][0]["tried"]["ok"]
 
 
 def test_no_try_runs_nothing_again(tmp_path):
@@ -255,10 +263,3 @@ def test_the_patch_is_that_of_a_fix_that_passed(tmp_path):
     write(tmp_path, "train.py", TWICE)
     done = explain(tmp_path, "--diff", "train.py")
     assert "+y.sum().backward(retain_graph=True)" in done.stdout
-
-
-def test_the_limit_of_a_program_is_not_that_of_its_trials(tmp_path):
-    write(tmp_path, "train.py", TWICE + "import time; time.sleep(12)\n")
-    done = explain(tmp_path, "--timeout", "10", "--try", "--try-seconds", "20", "train.py")
-    assert done.returncode == 1, done.stderr
-    assert json.loads(done.stdout)["findings"][0]["fixes"][0]["tried"]["ok"]
