@@ -192,9 +192,20 @@ def graph_file(name: str, folder: Path) -> Path:
     return path
 
 
+def run() -> Iterator[Figure]:
+    found = script("run", "--repeat", 3)
+    for name, seconds in found["start, s beyond import torch"].items():
+        yield Figure(f"start of `graphwidget {name}` beyond import torch", seconds, 0.5, " s")
+    ratio = found["writing, gpt2-like"]["ratio"]
+    yield Figure("writing a record, gpt2-like step", 100 * (ratio - 1), 3, " %")
+    for name in ("alike", "varied"):
+        yield Figure(f"opening a record of 1,000 calls, {name}", found["opening 1,000 calls, s"][name], 1, " s")
+    yield Figure("size of a record whose bound is 1 MB", found["size, MB"]["size"], 1, " MB")
+
+
 BENCHES: tuple[Callable[[], Iterator[Figure]], ...] = (
     snapshot, cell_end, overhead, workloads, namespace, findings, growth, wire, layout, frames, paint,
-    stepping, exports, loop,
+    stepping, exports, loop, run,
 )  # fmt: skip
 
 

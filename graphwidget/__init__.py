@@ -15,6 +15,7 @@ anywidget nor networkx.
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -182,3 +183,9 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
     from graphwidget.notebook import extension
 
     extension.unload_ipython_extension(shell)
+
+
+if os.environ.get("GRAPHWIDGET_RECORD"):
+    from graphwidget.programs import environment
+
+    environment.begin()

@@ -3,8 +3,8 @@
     graphwidget explain [--format FORMAT | --diff] [--order 1,2,3,2] [--timeout SECONDS] [--try | --no-try]
                         [--try-seconds SECONDS] TARGET [ARGS...]
     graphwidget explain [...] -m PACKAGE.MODULE [ARGS...]
-    graphwidget run TARGET [ARGS...]
-    graphwidget run -m PACKAGE.MODULE [ARGS...]
+    graphwidget run [-o FILE.gwz] [--max-mb N] TARGET [ARGS...]
+    graphwidget run [...] -m PACKAGE.MODULE [ARGS...]
     graphwidget demo [--port PORT] [--no-browser]
 
 What follows TARGET is the program's own; behind a notebook or a file with `# %%` cells options of ours may stand, too.
@@ -21,7 +21,6 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -56,7 +55,11 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser(
         "run", help="run a script as Python does, and explain under a traceback why a call failed"
     )
-    _add_target(run, "a script")
+    run.add_argument("-o", dest="output", metavar="FILE.gwz", help="write a record, for `graphwidget explain FILE.gwz`")
+    run.add_argument(
+        "--max-mb", type=_megabytes, default=64.0, metavar="N", help="bound of a record, in megabytes (default: 64)"
+    )
+    _add_target(run, "a script, or a notebook (.ipynb)")
     run.set_defaults(run=_run)
 
     demo = commands.add_parser("demo", help="open the first lecture notebook in JupyterLab")
@@ -130,6 +133,20 @@ def _seconds(text: str) -> float:
     return seconds
 
 
+def _megabytes(text: str) -> float:
+    from graphwidget.record.recording import check_bound
+
+    try:
+        bound = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected megabytes, got {text!r}") from None
+    try:
+        check_bound(bound)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return bound
+
+
 def _demo(options: argparse.Namespace) -> int:
     from graphwidget.notebook import demo
 
@@ -137,11 +154,13 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
+    from graphwidget.programs import environment
     from graphwidget.programs.target import StoppedProgram, UnreadableProgram, order_of, read
 
     start = _start_of(options)
     if start.target.endswith(RECORDS) and not start.module:
         return _explain_record(_options_behind(start, options), options)
+    environment.take()  # `explain` records nothing: it runs a program several times
     try:
         program = None if start.module else read(start.target)
         if program is None or program.plain:
@@ -232,18 +251,35 @@ def _run(options: argparse.Namespace) -> int:
     start = _start_of(options)
     try:
         if start.target.endswith(".ipynb") and not start.module:
-            raise UnreadableProgram(
-                f"{start.target}: `run` takes Python; for a notebook there is `graphwidget explain`"
-            )
+            if options.output is not None:
+                raise UnreadableProgram(
+                    f"{start.target}: `run -o` takes Python; a notebook is recorded where GRAPHWIDGET_RECORD is set"
+                )
+            return _run_notebook(start)
         check_torch()
         try:
-            from graphwidget.programs import script
+            from graphwidget.programs import records, script
         except Exception as error:  # what is imported as torch may be anything
             raise StoppedProgram(f"cannot start: {type(error).__name__}: {error}") from None
-        script.run(start, partial(script.say_summary, start))
+        written = records.Records(start, options.output, options.max_mb)
+        script.run(start, written.end, written.begin, written.end_in_fork)
     except (UnreadableProgram, StoppedProgram) as error:
         return _cannot(error)
     return 0
+
+
+def _run_notebook(start: Start) -> int:
+    """Run a notebook as Jupyter does: its cells are no script."""
+    from graphwidget.programs.target import UnreadableProgram, read
+
+    program = read(start.target)
+    if start.arguments:
+        raise UnreadableProgram(f"{start.target}: a notebook takes no arguments")
+    try:
+        from graphwidget.programs import client
+    except ImportError as error:
+        raise UnreadableProgram(f"a notebook is run in a Jupyter kernel: pip install ipykernel ({error})") from None
+    return client.run(program, start)
 
 
 def _write(answer: str) -> None:

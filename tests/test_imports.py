@@ -68,6 +68,8 @@ ALLOWED = {
         "render",
         "replies",
         "exports",
+        "record",
+        "programs.environment",
         "trials",
         "api",
         "notebook",
@@ -89,10 +91,22 @@ ALLOWED = {
     },  # fmt: skip
     "replay": {"arguments", "model", "engine", "capture", "notebook.session", "notebook.live"},
     "trials": {"model", "diagnosis"},
-    "programs": {"trials", "model", "engine", "capture", "diagnosis", "render", "exports", "notebook", "record"},
+    "programs.environment": {"record", "programs"},
+    "programs": {
+        "programs.environment",
+        "trials",
+        "model",
+        "engine",
+        "capture",
+        "diagnosis",
+        "render",
+        "exports",
+        "notebook",
+        "record",
+    },
     "cli": {"model", "exports", "programs", "trials", "notebook", "record"},
     "__main__": {"cli"},
-    "__init__": {"model", "capture", "notebook", "api", "record", "replay", "version"},
+    "__init__": {"model", "capture", "notebook", "api", "record", "replay", "programs.environment", "version"},
 }
 # The one import that goes up, and only inside a function: `Snapshot.export` and its `to_*` methods read one table.
 UP = ("model.exports", "exports.formats")

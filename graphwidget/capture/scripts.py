@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from graphwidget.capture.calls.log import Forecaster
-from graphwidget.capture.lines.own_code import OwnCode, in_and_out
+from graphwidget.capture.lines.code_setting import from_settings
 from graphwidget.capture.tracker import HISTORY_BYTES, Tracker
 from graphwidget.model import BackwardCall, Finding, Record
 
@@ -46,7 +46,7 @@ def track(
         diagnose=diagnose,
         explain=explain,
         history_bytes=history_bytes,
-        own_code=OwnCode(*in_and_out(code)),
+        own_code=from_settings(code),
     )
     tracker.start()
     in_file = tracker.own_code(filename)

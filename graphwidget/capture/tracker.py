@@ -32,7 +32,7 @@ from graphwidget.capture.failures import Failures
 from graphwidget.capture.ghosts import graphs_that_matter, merged
 from graphwidget.capture.graph.identity import Identity
 from graphwidget.capture.graph.pieces import WorkLock
-from graphwidget.capture.lines.own_code import OwnCode
+from graphwidget.capture.lines.code_setting import OwnCode, from_settings
 from graphwidget.capture.lines.provenance import Provenance
 from graphwidget.capture.listeners import Listeners
 from graphwidget.capture.live_graph import LiveGraph
@@ -105,7 +105,7 @@ class Tracker:
         policy: TrackerPolicy | None = None,
         own_code: OwnCode | None = None,
     ) -> None:
-        self.own_code = own_code or OwnCode()
+        self.own_code = own_code or from_settings()
         self.policy = policy or TrackerPolicy()
         self.problems = Problems()
         problem = self.problems.note

@@ -40,7 +40,7 @@ def verdict(record: Record, findings: Iterable[Finding]) -> Verdict:
             (open_ if of_autograd else other).setdefault(_same(run), run)
     return Verdict(
         findings=len(found),
-        calls=record.calls[-1].n + 1 if record.calls else 0,
+        calls=max((call.n for call in record.calls), default=-1) + 1,  # threads end theirs in any order
         remembered=len(record.calls),
         raised=len(raised),
         refused=len(refused),

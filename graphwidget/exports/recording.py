@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -24,8 +25,10 @@ from graphwidget.replies.steps import SENTENCES, sentences, steps_ahead, whole
 
 __all__ = ["packed", "recording"]
 
-# What a recording may hold, in characters of JSON before compression, which makes them about a tenth.
-MOST = 8_000_000
+# What a recording may hold, in characters of JSON before compression, which makes them about a twentieth.
+MOST = 5_000_000
+# Where a message is cut into pieces: behind each row.
+_ROWS = re.compile(r"(?<=[\]}],)")
 # Of larger graphs forecasts and the owners of a node are left out: each answer walks over the graph.
 MAX_INSPECTED = 400
 MAX_ROOTS = 20
@@ -101,6 +104,27 @@ def _inspections(snapshot: Snapshot) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def packed(recording: dict[str, Any]) -> str:
-    """A recording as text without any character that means something to a page: JSON, gzip, base64."""
-    text = json.dumps(recording, separators=(",", ":"))
+    """A recording as text without any character that means something to a page: JSON, gzip, base64.
+
+    The messages of two moments differ in a few rows, but gzip does not look back as far as to the one before. So each
+    row is written once, and a message is a list of stretches of rows: the first one and their number, and so on.
+    """
+    pieces: dict[str, int] = {}
+    answers = {
+        name: {**answer, "wire": _stretches(answer["wire"], pieces)} if answer.get("wire") else answer
+        for name, answer in recording["answers"].items()
+    }
+    text = json.dumps({**recording, "answers": answers, "pieces": list(pieces)}, separators=(",", ":"))
     return base64.b64encode(gzip.compress(text.encode("ascii"), mtime=0)).decode("ascii")
+
+
+def _stretches(message: str, pieces: dict[str, int]) -> list[int]:
+    """A message as stretches of `pieces`, which get the new ones."""
+    found: list[int] = []
+    for piece in _ROWS.split(message):
+        at = pieces.setdefault(piece, len(pieces))
+        if found and at == found[-2] + found[-1]:
+            found[-1] += 1
+        else:
+            found += [at, 1]
+    return found

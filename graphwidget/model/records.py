@@ -259,7 +259,7 @@ class Drawing:
 
     `snapshot` is the live graph merged with the ghosts of recent calls. `current_event` is the id of
     the event shown (-1: none yet), `torch` the version, `busy` a sentence while a cell runs. `steps` are the remembered
-    steps of optimizers, oldest first.
+    steps of optimizers, oldest first. `record_of`: it is not live but read from the record of this program or process.
 
     Examples
     --------
@@ -280,6 +280,7 @@ class Drawing:
     torch: str = ""
     busy: str | None = None
     steps: tuple[Write, ...] = ()
+    record_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from graphwidget.notebook import session
 from graphwidget.notebook.magics import Magics
 from graphwidget.notebook.sources import TrackerSource
 from graphwidget.notebook.turns import Turns
+from graphwidget.programs import environment
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -135,6 +136,7 @@ class Extension:
         """Record from now on."""
         if not self.on:
             self.tracker.start()
+            environment.follow(self.tracker)
             self.on = True
             self._refresh()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from argparse import Namespace
 from collections.abc import Callable
@@ -31,6 +32,7 @@ VERBS = {
     "predict": "NAME [fails=no|yes|NODE] [frees=SLOT,SLOT] [--retain-graph] say it before you call NAME.backward()",
     "try": "[N] run the cells again in a fresh process with fix N of the first finding; M.N: of finding M",
     "notes": "on | off: whether errors are explained under their traceback",
+    "open": "FILE.gwz: the record of a run, as if it were live; nothing can be run in it",
     "text": "the picture as plain text",
     "svg": "the picture as a static image",
     "code": "whose files are recorded as cells are: `+mylib` adds a package or folder, `-other` leaves one out",
@@ -39,11 +41,11 @@ VERBS = {
 RETAIN = "--retain-graph"
 PRESENT, NO_PRESENT = "--present", "--no-present"
 RETAINS = ("forecast", "steps", "predict")  # the verbs that take it
-TAKES_MORE = ("code", "explain", "forecast", "steps", "predict", "nan", "notes", "try")
+TAKES_MORE = ("code", "explain", "forecast", "steps", "predict", "nan", "notes", "open", "try")
 USAGE = (
     "%graphwidget [show [--present | --no-present] | on | off | explain [NAME] | "
     "forecast NAME [--retain-graph] | steps NAME|N | predict NAME [--retain-graph] | nan NAME | try [N] | "
-    "notes on|off | code [+NAME | -NAME]... | text | svg | reset]"
+    "notes on|off | code [+NAME | -NAME]... | open FILE.gwz | text | svg | reset]"
 )
 _ANSWER = re.compile(r"(fails|frees)=(.*)")
 _MOST_CALLS = 20  # that a message lists
@@ -164,6 +166,19 @@ class Magics:
             view.presenting = presenting
         self._standing = self._standing or Standing()
         self._standing.follow(display(view, display_id=True), view, self.extension.tracker)
+
+    def _open(self, name: str) -> None:
+        from IPython.display import display
+
+        from graphwidget.record.problems import UnreadableRecord
+        from graphwidget.record.run_record import load
+
+        if not name:
+            raise _usage("Which file? `%graphwidget open FILE.gwz`.")
+        try:
+            display(load(os.path.expanduser(name.strip("\"'"))).view())
+        except UnreadableRecord as error:
+            raise _usage(str(error)) from None
 
     def _on(self) -> None:
         self.extension.switch_on()

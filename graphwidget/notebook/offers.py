@@ -55,7 +55,8 @@ class Offers:
         for ref, order, made_by in zip(refs, orders, runs):
             key = (snapshot.uid[ref.node], ref.output_nr, ref.path)
             ids[key] = self._ids.get(key) or self._new_id()
-            if not snapshot.ghost[ref.node]:  # a dead root is drawn, but cannot be used in a request
+            # A root that is dead, or has no name in the program any more, is drawn but cannot be used in a request.
+            if not snapshot.ghost[ref.node] and not ref.known_as:
                 current[ids[key]] = Offer(ids[key], ref, key[0], made_by)
             offered.append(OfferedRoot(ids[key], ref, order, _numbers(numbers, made_by)))
         # A request in another thread sees either the old picture or this one.

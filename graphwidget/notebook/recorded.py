@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from graphwidget.capture.calls.hues import Hues
 from graphwidget.model import Drawing, Snapshot, TensorRef
 from graphwidget.notebook.sources import OutOfDate
 from graphwidget.notebook.widget import AutogradView
@@ -27,6 +28,7 @@ class RecordSource:
 
     def __init__(self, record: RunRecord) -> None:
         self._drawing = record.drawing()
+        self.hues: Hues | None = Hues.of_calls(record.calls)
 
     def drawing(self) -> Drawing:
         return self._drawing

@@ -17,6 +17,7 @@ from graphwidget.model import Drawing, Finding, Snapshot, TensorRef
 if TYPE_CHECKING:
     import torch
 
+    from graphwidget.capture.calls.hues import Hues
     from graphwidget.capture.graph.identity import Identity
     from graphwidget.capture.owners.search import Search
     from graphwidget.capture.tracker import Tracker
@@ -34,6 +35,10 @@ class Source(Protocol):
     """The source of a view's pictures."""
 
     tracker: Tracker | None
+
+    @property
+    def hues(self) -> Hues | None:
+        """What assigns the looks of roots; None: the picture does."""
 
     @property
     def is_live(self) -> bool:
@@ -73,6 +78,10 @@ class TrackerSource:
         self._namespace = namespace
         self._shell = shell
         self._tried = tried  # gives findings what came of trials
+
+    @property
+    def hues(self) -> Hues | None:
+        return self._tracker.hues
 
     @property
     def is_live(self) -> bool:
@@ -136,6 +145,10 @@ class TensorSource:
         self._last = self._draw(tensors, names)
         # Local variables must not be kept, only what they called these tensors.
         self._names = {id(t): ref.path for t, ref in zip(tensors, self._last.snapshot.roots)}
+
+    @property
+    def hues(self) -> Hues | None:
+        return self.tracker.hues if self.tracker is not None else None
 
     @property
     def is_live(self) -> bool:

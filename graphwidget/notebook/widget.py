@@ -136,7 +136,7 @@ class AutogradView(anywidget.AnyWidget):
         """Show another source from now on."""
         self._stop()
         self._source = self._actions.source = source
-        self._offers.follow(source.tracker.hues if source.tracker is not None else None)
+        self._offers.follow(source.hues)
         if source.tracker is not None:
             self._stop = source.tracker.subscribe(self._on_event)
         self.refresh()

@@ -69,6 +69,7 @@ def answer(
         argv=start.arguments,
         exit=journal.exit,
         texts=texts_of(record),
+        notes=tracker.own_code.notes(),
         not_tried=not_tried,
     )
     raised = any(not error.leaves for error in journal.errors)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import ipykernel_launcher
 import zmq
@@ -23,10 +23,11 @@ import graphwidget
 from graphwidget.programs.journal import ANSWER, CELL, Answer, print_exit
 from graphwidget.programs.target import Program, Start, StoppedProgram
 
-__all__ = ["explain"]
+__all__ = ["explain", "run"]
 
 CANNOT_START = 3  # exit status of a kernel that has printed the reason itself
 START_SECONDS = 120
+MOST_SAID = 3  # findings that the end of a program names
 GRACE = 5.0  # seconds that an interrupted cell may take to stop
 SHUTDOWN = 15.0  # seconds that a kernel may take to end, with the program's exit handlers
 _TICK = 200  # milliseconds between two checks whether the kernel lives
@@ -94,6 +95,45 @@ def explain(
         return kernel.answer(format_, start, ran)
 
 
+def run(program: Program, start: Start) -> int:
+    """Run a notebook from its first cell to its last, or to the first that raises, and return the exit status.
+
+    Its output goes where the cells send it. The last lines on standard error name the findings and count the calls.
+
+    Raises
+    ------
+    StoppedProgram
+        As in `explain`.
+    """
+    with tempfile.TemporaryDirectory() as folder, _kernel(program, start, Path(folder) / "kernel.json") as kernel:
+        kernel.stdout = sys.stdout
+        for step, cell in enumerate(program.order, 1):
+            kernel.doing = f"in cell {cell}"
+            reply = kernel.run(program.cells[cell - 1], cell, None)
+            if kernel.raised or reply.get("status") != "ok":
+                break
+            if any(part.get("source") == "ask_exit" for part in reply.get("payload", ())):
+                print_exit(cell, program.order[step:])
+                break
+        kernel.doing = "after the last cell"
+        ran = {"cells": program.cells, "order": program.order, "wanted": False, "seconds": None}
+        answer = kernel.answer("json", start, ran)
+    said = json.loads(answer.text)
+    loud = [one for one in said["findings"] if one["severity"] != "info"] if not kernel.raised else []
+    for finding in loud[:MOST_SAID]:
+        _show(f"graphwidget: {finding['headline'] or finding['kind']}{_spot(finding['cause'])}\n")
+    more = f" More: graphwidget explain {start.command}" if said["findings"] else ""
+    _show(f"graphwidget: {said['summary']}{more}\n")
+    return int(said["exit"])
+
+
+def _spot(place: dict[str, Any] | None) -> str:
+    """`` (proj/log.py:2)``, `` (In[3]:2)``; empty where it is unknown."""
+    if place is None:
+        return ""
+    return f" ({place['file'] or 'In[{}]'.format(place['cell'])}:{place['line']})"
+
+
 class _Kernel:
     """A kernel's process and the channels to it."""
 
@@ -102,6 +142,7 @@ class _Kernel:
         self.doing = "before the first cell"
         self.poller = zmq.Poller()
         self.ran = self.raised = 0
+        self.stdout: TextIO = sys.stderr  # where cells print: standard output is for the answer of `explain`
 
     def connect(self, connection_file: Path) -> None:
         """Wait until the kernel answers on both channels."""
@@ -179,11 +220,11 @@ class _Kernel:
         """Show the output of a cell; whether the message says that the request is done."""
         content, kind = message["content"], message["msg_type"]
         if kind == "stream":
-            _show(content["text"])
+            _show(content["text"], self.stdout if content["name"] == "stdout" else sys.stderr)
         elif kind == "error":
             _show("\n".join(content["traceback"]) + "\n")
         elif kind in ("execute_result", "display_data"):
-            _show(str(content["data"].get("text/plain", "")) + "\n")
+            _show(str(content["data"].get("text/plain", "")) + "\n", self.stdout)
         ours = message["parent_header"].get("msg_id") == asked
         return bool(ours and kind == "status" and content["execution_state"] == "idle")
 
@@ -251,6 +292,7 @@ def _is_complete(connection_file: Path) -> bool:
         return False
 
 
-def _show(text: str) -> None:
-    sys.stderr.write(text)
-    sys.stderr.flush()
+def _show(text: str, stream: TextIO | None = None) -> None:
+    stream = stream or sys.stderr
+    stream.write(text)
+    stream.flush()

@@ -19,20 +19,17 @@ from typing import Any, NamedTuple
 
 from graphwidget.capture.tracker import Tracker
 from graphwidget.diagnosis.diagnose import diagnose
-from graphwidget.diagnosis.verdict import verdict
 from graphwidget.engine.forecast import forecast
 from graphwidget.notebook.notes import explain_call
 from graphwidget.programs.journal import Journal
 from graphwidget.programs.posing import pose
 from graphwidget.programs.target import Start, UnreadableProgram
-from graphwidget.render.report import summary
 
-__all__ = ["Report", "run", "say_summary"]
+__all__ = ["Report", "run"]
 
 # Called with what was recorded, what the program raised, and the name of its file.
 Report = Callable[[Tracker, Journal, str], None]
 
-MOST_SAID = 3  # findings that the end of a program names
 
 _replaced: list[ModuleType] = []  # what was `__main__` before: its code goes on when the program has ended
 
@@ -45,7 +42,12 @@ class _Main(NamedTuple):
     source: str
 
 
-def run(start: Start, report: Report, begin: Callable[[Tracker, Journal], None] | None = None) -> None:
+def run(
+    start: Start,
+    report: Report,
+    begin: Callable[[Tracker, Journal], None] | None = None,
+    in_fork: Callable[[Tracker], None] = lambda tracker: None,
+) -> None:
     """Run a program, once in a process.
 
     Parameters
@@ -57,6 +59,8 @@ def run(start: Start, report: Report, begin: Callable[[Tracker, Journal], None] 
         called where a program ends its process in another way: by a signal, or by `os._exit`.
     begin
         Called with the tracker and the journal before the program begins.
+    in_fork
+        Called with the tracker when a fork of the program ends as the program does.
 
     Raises
     ------
@@ -80,7 +84,7 @@ def run(start: Start, report: Report, begin: Callable[[Tracker, Journal], None] 
         _replaced.append(sys.modules["__main__"])
         sys.modules["__main__"] = main.module
         # What is registered first is called last.
-        atexit.register(_end, os.getpid(), partial(report, tracker, journal, main.code.co_filename), tracker)
+        atexit.register(_end, os.getpid(), partial(report, tracker, journal, main.code.co_filename), in_fork, tracker)
         own = tracker.own_code(main.code.co_filename)  # not where an installed program runs the user's code, as pytest
         tracker.begin_cell(
             None,
@@ -94,7 +98,7 @@ def run(start: Start, report: Report, begin: Callable[[Tracker, Journal], None] 
         raise
     except BaseException as error:
         if main is None:  # its text is no Python, or a package around it raised
-            atexit.register(_end, os.getpid(), partial(report, tracker, journal, start.target), tracker)
+            atexit.register(_end, os.getpid(), partial(report, tracker, journal, start.target), in_fork, tracker)
         traceback = _without_ours(error.__traceback__)
         journal.note(error, None, None, _line(error, traceback, main))
         tracker.end_cell(error)
@@ -102,28 +106,14 @@ def run(start: Start, report: Report, begin: Callable[[Tracker, Journal], None] 
         raise
 
 
-def say_summary(start: Start, tracker: Tracker, journal: Journal, file: str) -> None:
-    """One line on standard error: calls, findings, and how to read them; above it the first findings, with their lines.
-
-    Not where the program raised: then the explanation stands under the traceback.
-    """
-    findings = tracker.findings()
-    loud = [one for one in findings if one.severity != "info"] if not journal.errors else []
-    for finding in loud[:MOST_SAID]:
-        line = f" ({finding.cause.spot})" if finding.cause is not None else ""
-        print(f"graphwidget: {finding.headline or finding.kind}{line}", file=sys.__stderr__)
-    line = f"graphwidget: {summary(verdict(tracker.record(), findings))}"
-    more = f" More: graphwidget explain {start.command}" if findings else ""
-    print(line + more, file=sys.__stderr__, flush=True)
-
-
-def _end(process: int, report: Callable[[], None], tracker: Tracker) -> None:
+def _end(process: int, report: Callable[[], None], in_fork: Callable[[Tracker], None], tracker: Tracker) -> None:
     """Report, in the process of the program itself: a fork of it also calls what was registered."""
-    if os.getpid() != process:
-        return
     try:
         tracker.end_cell()
-        report()
+        if os.getpid() == process:
+            report()
+        else:
+            in_fork(tracker)
     except Exception as error:
         tracker.problems.note(error)
     tracker.stop()

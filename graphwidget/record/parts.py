@@ -6,10 +6,11 @@ import os
 import platform
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from graphwidget.model import CellError, Record, Write
+from graphwidget.record.naming import rank_and_ranks
 from graphwidget.record.problems import UnreadableRecord
 from graphwidget.version import __version__
 
@@ -32,6 +33,10 @@ class Header:
         Of a process in a distributed job; None and 0: it is in none.
     pid, parent
         Of the process, and of the one it is a fork of (0: of none).
+    run
+        Number of the process of ``graphwidget run`` that started this one; empty: none did.
+    calls_before
+        Backward calls that had been made in the process before, or in the one it is a fork of.
     started
         When recording began, in seconds since 1970.
     torch, python, graphwidget
@@ -46,6 +51,8 @@ class Header:
     ranks: int = 0
     pid: int = 0
     parent: int = 0
+    run: str = ""
+    calls_before: int = 0
     started: float = 0.0
     torch: str = ""
     python: str = field(default_factory=platform.python_version)
@@ -56,24 +63,20 @@ class Header:
         """The header of a record that begins now."""
         import torch
 
-        rank = os.environ.get("RANK", "")
-        ranks = os.environ.get("WORLD_SIZE", "")
+        rank, ranks = rank_and_ranks()
         return cls(
             target,
             arguments,
             module,
             target,
-            int(rank) if rank.isdecimal() else None,
-            int(ranks) if ranks.isdecimal() else 0,
+            rank,
+            ranks,
             os.getpid(),
+            run=os.environ.get("GRAPHWIDGET_RUN", "")[:20],
             started=round(time.time(), 3),
             torch=torch.__version__.split("+")[0],
             graphwidget=__version__,
         )
-
-    def of_fork(self) -> Header:
-        """The header of the record of a fork of that process."""
-        return replace(self, pid=os.getpid(), parent=self.pid, started=round(time.time(), 3))
 
     def data(self) -> dict[str, Any]:
         """It as JSON data."""
@@ -93,14 +96,16 @@ class Ending:
 class State:
     """What a diagnosis and a picture need apart from calls, events and texts, and what the record is.
 
-    `calls` counts those that had begun. `left_out` says how many entries of a kind (by the letter of its frames) are no
-    longer in the file, to stay below its bound.
+    `calls` counts those that had begun. `orders` are the orders of calls (by n) that have got another one since they
+    were written: a failing pair has the first two hues. `left_out` says how many entries of a kind (by the letter of
+    its frames) are no longer in the file, to stay below its bound.
     """
 
     record: Record
     calls: int = 0
     steps: tuple[Write, ...] = ()
     problems: tuple[str, ...] = ()
+    orders: Mapping[int, int] = field(default_factory=dict)
     left_out: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -20,7 +20,7 @@ from graphwidget.record.graphs import check
 from graphwidget.record.parts import Ending, Header, State, check_schema
 from graphwidget.record.problems import UnreadableRecord
 
-__all__ = ["Content", "read"]
+__all__ = ["Content", "header_of", "read"]
 
 MOST_BYTES = 4 * 2**30  # of a file
 MOST_READ = 256 * 2**20  # bytes of JSON of all frames that are no graphs
@@ -85,6 +85,21 @@ def read(path: str | os.PathLike[str]) -> Content:
         raise UnreadableRecord(f"{name}: the data in it cannot be read ({type(error).__name__})") from None
 
 
+def header_of(path: str) -> Header | None:
+    """The header of a record, without reading the rest; None: it is no record, or none that can be read."""
+    try:
+        with open(path, "rb") as file:
+            first = next(frames(file, os.path.getsize(path)), None)
+        if first is None or first.kind != "H":
+            return None
+        data = body(first)
+        check_schema(data)
+        header: Header = Codec().read(Header, data)
+        return header
+    except (OSError, UnreadableRecord):
+        return None
+
+
 def _why_not(name: str) -> str:
     if os.path.isdir(name):
         return f"{name}: is a directory; name a record (.gwz) in it"
@@ -119,6 +134,10 @@ class _Reader:
         self._allow(data)
         for kind, one in data:
             self._take(content, kind, one)
+        calls = content.history.calls
+        for n, order in content.state.orders.items():
+            if n in calls:
+                calls[n] = replace(calls[n], order=order)
         return content
 
     def _data(self, rest: list[Frame]) -> list[tuple[str, Any]]:

@@ -6,9 +6,11 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from graphwidget.model import CellError
+from graphwidget.record.naming import name_beside
 from graphwidget.record.parts import Ending, Header
 from graphwidget.record.writer import MOST_MB, Writer
 
@@ -34,7 +36,14 @@ def recorded(path: str | os.PathLike[str] | None, most_mb: float = MOST_MB) -> I
 
     def follow(tracker: Tracker) -> None:
         if path is not None:
-            writer = Writer(tracker, os.fspath(path), Header.of_this_process(main_file()), most_mb=most_mb)
+            name = os.path.abspath(path)
+            writer = Writer(
+                tracker,
+                lambda: os.fspath(path),
+                partial(Header.of_this_process, main_file()),
+                most_mb=most_mb,
+                in_fork=partial(name_beside, name, ""),
+            )
             begun.append((tracker, writer))
             writer.begin()
 

@@ -17,6 +17,7 @@ from graphwidget.model import BackwardCall, CellError, Drawing, Event, Finding, 
 from graphwidget.record.parts import Header
 from graphwidget.record.reader import Content, read
 from graphwidget.render.program import ProgramRun
+from graphwidget.render.report import summary
 from graphwidget.render.words import count
 
 if TYPE_CHECKING:
@@ -140,6 +141,7 @@ class RunRecord:
             self.about.torch,
             None,
             self._content.state.steps,
+            _program_and_rank(self.about),
         )
 
     def explain(self, format: str = "text") -> str:
@@ -188,6 +190,26 @@ class RunRecord:
         )
 
     @property
+    def process(self) -> str:
+        """Which process it is of: ``rank 1 of 2``, else its number."""
+        return _process(self.about)
+
+    def summary(self) -> str:
+        """What was found, in one line.
+
+        Examples
+        --------
+        >>> import os, tempfile, torch, graphwidget
+        >>> path = os.path.join(tempfile.mkdtemp(), "run.gwz")
+        >>> with graphwidget.track(record=path):
+        ...     w = torch.ones(3, requires_grad=True)
+        ...     w.exp().sum().backward()
+        >>> graphwidget.load(path).summary()
+        'No finding. 1 backward call, which ran.'
+        """
+        return summary(self.program().verdict)
+
+    @property
     def status(self) -> int:
         """The exit status of ``graphwidget explain``: 1 if the program raised, or a finding has severity error."""
         raised = any(not error.leaves for error in self.errors)
@@ -227,24 +249,37 @@ def load(path: str | os.PathLike[str]) -> RunRecord:
     ...     w = torch.ones(3, requires_grad=True)
     ...     w.exp().sum().backward()
     >>> graphwidget.load(path)
-    <RunRecord of a program: 1 backward call>
+    <RunRecord of ...: 1 backward call>
     """
     name = os.fspath(path)
     return RunRecord(name, read(name))
 
 
+def _process(about: Header) -> str:
+    return f"rank {about.rank} of {about.ranks}" if about.rank is not None and about.ranks else f"process {about.pid}"
+
+
+def _program_and_rank(about: Header) -> str:
+    name = os.path.basename(about.target) or "a program"
+    return f"{name}, {_process(about)}" if about.rank is not None else name
+
+
 def _notes(content: Content) -> Iterator[str]:
     about, kept = content.header, len(content.history.calls)
-    rank = f"rank {about.rank} of {about.ranks}, " if about.rank is not None and about.ranks else ""
     fork = f", a fork of process {about.parent}" if about.parent else ""
-    yield f"A record of {rank}process {about.pid}{fork}, read-only: nothing runs."
+    yield f"A record of {_process(about)}{fork}, read-only: nothing runs."
     if content.damaged_at is not None:
         yield f"The file is cut or damaged at byte {content.damaged_at:,}: what follows is not read."
     if content.ending is None:
         after = f"call {content.calls}" if content.calls else "its beginning"
         yield f"The program's end is not in it: it was running, or was ended at once. What is known goes to {after}."
-    if kept < content.calls:
-        yield f"Of {count(content.calls, 'call')}, {kept} are in it: older ones were left out to bound its size."
+    before = min(about.calls_before, content.calls)
+    if before:
+        where = f"in the record of process {about.parent}" if about.parent else "not recorded"
+        yield f"It begins after call {before}: what was before is {where}."
+    if kept < content.calls - before:
+        of = count(content.calls - before, "call")
+        yield f"Of {of}, {kept} are in it: older ones were left out to bound its size."
     elif content.state.left_out:
         yield "Older graphs were left out to bound its size."
     yield from (f"graphwidget could not follow this: {problem}" for problem in content.state.problems)

@@ -49,10 +49,10 @@ class Writer:
     ----------
     tracker
         Its history is followed.
-    path
-        Where to write. The file is made with the first thing that is written.
+    where
+        Returns the path to write to. It is asked, and the file made, with the first thing that is written.
     header
-        What the record says of the program.
+        Returns what the record says of the program.
     most_mb
         Bound of the file, in megabytes.
     in_fork
@@ -64,14 +64,17 @@ class Writer:
     def __init__(
         self,
         tracker: Tracker,
-        path: str,
-        header: Header,
+        where: Callable[[], str],
+        header: Callable[[], Header],
         *,
         most_mb: float = MOST_MB,
         in_fork: Callable[[], str] | None = None,
         say: Callable[[str], None] = _say,
     ) -> None:
-        self.tracker, self.path, self.header = tracker, path, header
+        self.tracker, self._where, self._header = tracker, where, header
+        self.path = ""
+        self._pid, self._parent = os.getpid(), 0
+        self._calls_before = tracker.log.count
         self.most = int(most_mb * 1_000_000)
         self._in_fork, self._say = in_fork, say
         self.output: Output | None = None
@@ -94,6 +97,7 @@ class Writer:
         self._counted: Key = ("N", -1)  # the newest entry of counted calls
         self._like = (-1, -1)  # their place and their model
         self._left = 0  # more of them that still go to that entry
+        self._orders: dict[int, int] = {}  # of the remembered calls, as they were written
         self._raised = 0  # calls that raised
         self._last_raised = -1
         self._must = False
@@ -126,6 +130,8 @@ class Writer:
 
     def happened(self, event: Event) -> None:
         """Write an event with its graph."""
+        if self.output is None and event.call is None:
+            return  # a process that makes no call gets no file by itself
         with self._guarded():
             data, used = self._written(Event, event)
             self._put("E", event.id, packed("E", data), used)
@@ -160,10 +166,12 @@ class Writer:
             return None
         return os.path.join(os.path.dirname(self.path), self.output.path.name)
 
-    @property
-    def calls_left_out(self) -> int:
-        """Calls that are no longer in the file, to stay below its bound."""
-        return self.output.left_out.get("C", 0) if self.output is not None else 0
+    def remove(self) -> None:
+        """Remove the file of an ended record, in which there is nothing."""
+        if self.output is not None:
+            with suppress(OSError):
+                os.unlink(self.output.path)
+            self.output = None
 
     def open(self) -> None:
         """Make the file, and write the header.
@@ -175,8 +183,10 @@ class Writer:
         """
         if self.output is not None:
             return
+        self.path = self._where()
         self.output = output = Output(self.path, self.most)
-        output.append(("H", 0), packed("H", self.header.data()), lasts=True)
+        header = replace(self._header(), parent=self._parent, calls_before=self._calls_before)
+        output.append(("H", 0), packed("H", header.data()), lasts=True)
         if output.moved is not None:
             self._say(f"the earlier record {self.path} is now {output.moved.name}")
         elif output.path != output.wanted:
@@ -201,7 +211,8 @@ class Writer:
     def _stop(self, error: OSError) -> None:
         self.stopped = error.strerror or str(error)
         if self.output is None:
-            self._say(f"no record is written: {self.path}: {self.stopped}. The program goes on.")
+            where = self.path or error.filename
+            self._say(f"no record is written: {where}: {self.stopped}. The program goes on.")
         else:
             self._say(f"the record {self.file} ends here: {self.stopped}. The program goes on.")
 
@@ -266,6 +277,7 @@ class Writer:
         if raised and call.freed_by is not None:
             used = [*used, ("C", call.freed_by), ("M", call.freed_by)]
         self._put("C", call.n, packed("C", data), used, lasts=raised)
+        self._orders[call.n] = call.order
         if raised:
             self._raised += 1
             if self._raised > 2 and self.output is not None:  # the first one and the last one stay
@@ -280,6 +292,7 @@ class Writer:
         place, iteration = self._place(call.place)
         row = (call.n, event, place, iteration, call.newest, call.highest, call.thread, int(call.walked), model.n)
         frame = small("N", f"[{','.join(map(str, row))}]")
+        self._orders[call.n] = model.call.order
         like = (place, model.n)
         if self._left > 0 and like == self._like and self.output and self.output.extend(self._counted, frame):
             self._left -= 1
@@ -325,11 +338,18 @@ class Writer:
             tracker.log.count,
             tracker.write_recorder.log.steps(),
             tuple(tracker.problems),
+            self._new_orders(),
             dict(self.output.left_out) if self.output is not None else {},
         )
         data, used = self._written(State, state)
         self._put("S", 0, packed("S", data), used, lasts=True)
         self._state_at = perf_counter()
+
+    def _new_orders(self) -> dict[int, int]:
+        """The orders of calls that have got another one since they were written."""
+        calls = self.tracker.history.calls
+        self._orders = {n: order for n, order in self._orders.items() if n in calls}
+        return {n: calls[n].order for n, order in self._orders.items() if calls[n].order != order}
 
     # ------------------------------------------------------------ forks
 
@@ -341,7 +361,9 @@ class Writer:
         if self._in_fork is None:
             self.stopped = "it is a fork"
             return
-        self.path, self.header = self._in_fork(), self.header.of_fork()
+        self._where = self._in_fork
+        self._pid, self._parent = os.getpid(), self._pid
+        self._calls_before = self.tracker.log.count
         self.stopped = ""
         self._begin()
 

@@ -88,6 +88,10 @@
       if (inside * STEP > 6) found.push(`a line through a card: ${line.key} through ${card.key} over ${inside * STEP} px`);
     }
 
+  const frame = box(root);
+  for (const text of root.querySelectorAll(".gw-foot text"))
+    if (box(text).w && box(text).x + box(text).w > frame.x + frame.w - 1) found.push(`beyond the edge: ${text.textContent}`);
+
   const hasTooltip = (element) => {
     for (let at = element; at && at !== root.parentElement; at = at.parentElement)
       if (at.getAttribute("title") || [...at.children].some((child) => child.tagName === "title" && child.textContent))

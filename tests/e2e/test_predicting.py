@@ -28,7 +28,7 @@ def test_marks_in_the_picture_are_scored_by_what_the_call_did(open_notebook, sho
     notebook, widget = opened(open_notebook)
     uid = widget.locator('[data-node="ExpBackward0"]').get_attribute("data-uid")
     widget.locator(f'[data-sign="mark {uid}:0"] rect').click()
-    assert widget.get_by_label("ExpBackward0.result of y").is_checked(), "the list shows the same"
+    wait_for(widget.get_by_label("ExpBackward0.result of y").is_checked, 10, "the same mark in the list")
     widget.get_by_label("MulBackward0.self of In[2]:4").check()
     widget.get_by_label("It runs").check()
     widget.screenshot(path=shots / "predicting-asked.png")

@@ -44,6 +44,11 @@ class Elements(HTMLParser):
 def recorded(html: str) -> dict[str, Any]:
     (text,) = re.findall(r'id="recording">([^<]*)<', html)
     data: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(text)))
+    pieces = data.pop("pieces")
+    for answer in data["answers"].values():
+        if answer.get("wire"):
+            stretches = list(zip(answer["wire"][::2], answer["wire"][1::2]))
+            answer["wire"] = "".join("".join(pieces[first : first + count]) for first, count in stretches)
     return data
 
 
@@ -71,6 +76,18 @@ def test_earlier_moments_and_the_owners_of_nodes_are_recorded() -> None:
     uids = reused_product().uid
     assert {f"inspect {uid}" for uid in uids} <= answers.keys()
     assert any(kept["path"] == "loss" for uid in uids for kept in answers[f"inspect {uid}"]["keptBy"])
+
+
+def test_what_is_packed_is_what_was_recorded_and_equal_rows_are_there_once() -> None:
+    events = tuple(Event(n, "cell", n, snapshot=chain(300)) for n in range(12))
+    drawing = Drawing(chain(300), events=events, current_event=11)
+    html = page.to_html(drawing)
+    made = recording.recording(drawing)
+    assert recorded(html) == json.loads(json.dumps(made))
+    text = gzip.decompress(base64.b64decode(recording.packed(made)))
+    pieces = json.loads(text)["pieces"]
+    assert len(set(pieces)) == len(pieces)
+    assert len(text) < len(json.dumps(made))
 
 
 def test_moments_beyond_the_limit_are_shown_as_not_stored(monkeypatch: Any) -> None:

@@ -55,6 +55,7 @@ class FakeSource:
 
     def __init__(self) -> None:
         self.tracker: Any = FakeTracker()
+        self.hues = self.tracker.hues
         self.shown = Drawing(graph())
         self.drawn = 0
 

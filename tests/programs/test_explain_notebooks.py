@@ -177,3 +177,33 @@ def test_without_ipykernel_it_says_what_to_install(tmp_path):
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert "pip install ipykernel" in done.stderr
+
+
+def test_run_of_a_notebook_prints_where_its_cells_print_and_names_what_it_found(tmp_path):
+    (tmp_path / "log_alone.py").write_text("def keep(store, loss):\n    store.append(loss)\n")
+    loop = "for _ in range(6):\n    loss = w.exp().sum()\n    loss.backward()\n    keep(store, loss)\n"
+    cells = ["import sys, torch\nfrom log_alone import keep\nw, store = torch.ones(3, requires_grad=True), []",
+             loop + "print('kept', len(store))\nprint('aside', file=sys.stderr)", "len(store)"]  # fmt: skip
+    done = _run_notebook(tmp_path, cells)
+    assert (done.returncode, done.stdout) == (0, "kept 6\n6\n")
+    assert "aside" in done.stderr
+    assert "graphwidget: Graphs of 6 iterations pile up in `store`. (log_alone.py:2)" in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("graphwidget: 1 finding. 6 backward calls, all ran.")
+
+
+def test_run_of_a_notebook_ends_at_the_first_cell_that_raises_with_the_explanation(tmp_path):
+    cells = [
+        "import torch\nloss = torch.ones(2, requires_grad=True).exp().sum()",
+        "loss.backward()\nloss.backward()",
+        "print('on')",
+    ]
+    done = _run_notebook(tmp_path, cells)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.index("RuntimeError") < done.stderr.index("needs saved tensors that ① freed")
+    assert _run_notebook(tmp_path, ["pass"], "--steps").returncode == 2
+
+
+def _run_notebook(folder, cells, *arguments):
+    path = file(folder, notebook(*cells), "lesson.ipynb")
+    command = [sys.executable, "-m", "graphwidget", "run", str(path), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=300)

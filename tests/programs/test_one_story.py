@@ -38,16 +38,19 @@ import json, sys, threading
 import graphwidget as gw
 from net import fit
 
-def tell(tracker):
+def tell(tracker, name="told.json"):
     (found,) = [one for one in tracker.findings() if one.severity == "error"]
     edits = [[edit.file, edit.start[0], edit.new] for edit in found.fixes[0].edits]
-    with open("told.json", "w") as out:
+    with open(name, "w") as out:
         json.dump([found.cause.file, found.cause.line, list(found.names), edits], out)
 """
+TORCHRUN = ["-m", "torch.distributed.run", "--standalone"]
 WITHIN = {
     "track": TELLS + "with gw.track() as tracker:\n    try:\n        fit()\n    except RuntimeError:\n        pass\ntell(tracker)\n",
     "thread": TELLS + "threading.excepthook = lambda _: None\nwith gw.track() as tracker:\n    worker = threading.Thread(target=fit)\n    worker.start()\n    worker.join()\ntell(tracker)\n",
     "pytest": TELLS + "def test_it():\n    with gw.track() as tracker:\n        try:\n            fit()\n        except RuntimeError:\n            pass\n    tell(tracker)\n",
+    # Two processes: what one of them says is compared, that of the other has to be the same.
+    "torchrun": TELLS + "import os\nrank = os.environ['RANK']\nos.makedirs(rank)\nwith gw.track() as tracker:\n    try:\n        fit()\n    except RuntimeError:\n        pass\ntell(tracker, f'{rank}/told.json')\n",
 }  # fmt: skip
 NOTEBOOK = {
     "cells": [{"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": text, "id": text[:4]}
@@ -63,10 +66,12 @@ def python(folder, *command):
 def told(folder, how):
     if how in WITHIN:
         file(folder, WITHIN[how], "test_within.py")
-        command = ["-m", "pytest", "-q", "test_within.py"] if how == "pytest" else ["test_within.py"]
-        done = python(folder, *command)
+        launched = {"pytest": ["-m", "pytest", "-q"], "torchrun": [*TORCHRUN, "--nproc-per-node", "2"]}
+        done = python(folder, *launched.get(how, []), "test_within.py")
         assert done.returncode == 0, done.stdout + done.stderr
-        return json.loads((folder / "told.json").read_text())
+        one, *others = [json.loads(path.read_text()) for path in sorted(folder.rglob("told.json"))]
+        assert len(others) == (how == "torchrun") and all(other == one for other in others)
+        return one
     names = {"script": "run.py", "notebook": "run.ipynb", "cells": "cells.py"}
     done = python(folder, "-m", "graphwidget", "explain", "--format", "json", names[how])
     (found,) = [one for one in json.loads(done.stdout)["findings"] if one["severity"] == "error"]
@@ -74,7 +79,7 @@ def told(folder, how):
     return [found["cause"]["file"], found["cause"]["line"], found["names"], edits]
 
 
-@pytest.mark.parametrize("how", ["notebook", "cells", "script", "track", "thread", "pytest"])
+@pytest.mark.parametrize("how", ["notebook", "cells", "script", "track", "thread", "pytest", "torchrun"])
 def test_a_package_has_one_story(tmp_path, how):
     file(tmp_path, textwrap.dedent(MODEL).lstrip(), "net.py")
     file(tmp_path, "from net import fit\nfit()\n", "run.py")

@@ -115,6 +115,34 @@ def test_the_explanation_stands_under_the_traceback_and_the_last_line_counts(tmp
     assert last == ("graphwidget: 1 finding. 2 backward calls, 1 raised. More: graphwidget explain train.py --steps 2")
 
 
+def test_the_end_of_a_program_that_ran_names_its_findings_and_their_lines(tmp_path):
+    file(tmp_path, "def keep(store, loss):\n    store.append(loss)\n", "log.py")
+    loop = "import torch\nfrom log import keep\nw, store = torch.ones(3, requires_grad=True), []\n"
+    loop += "for _ in range(6):\n    loss = w.exp().sum()\n    loss.backward()\n    keep(store, loss)\n"
+    file(tmp_path, loop, "train.py")
+    lines = run(tmp_path, "train.py").stderr.splitlines()
+    assert lines[-2] == "graphwidget: Graphs of 6 iterations pile up in `store`. (log.py:2)"
+    assert lines[-1].startswith("graphwidget: 1 finding. 6 backward calls, all ran.")
+
+
+OURS = ("-m", "graphwidget", "explain", "--no-try")
+
+
+def test_what_a_setting_leaves_out_is_said_and_gets_no_patch(tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[tool.graphwidget]\ncode = ["-log"]\n')
+    file(tmp_path, "def keep(store, loss):\n    store.append(loss)\n", "log.py")
+    loop = "import torch\nfrom log import keep\nw, store = torch.ones(3, requires_grad=True), []\n"
+    loop += "for _ in range(6):\n    loss = w.exp().sum()\n    loss.backward()\n    keep(store, loss)\n"
+    file(tmp_path, loop, "train.py")
+    document = json.loads(python(tmp_path, *OURS, "--format", "json", "train.py").stdout)
+    assert document["notes"] == ["Left out, so that its lines are unknown: log."]
+    assert all(
+        edit["file"] != "log.py" for one in document["findings"] for fix in one["fixes"] for edit in fix["edits"]
+    )
+    patch = python(tmp_path, *OURS, "--diff", "train.py").stdout
+    assert "log.py" not in patch
+
+
 def test_the_document_says_how_the_program_ended_and_where(tmp_path):
     package(tmp_path)
     file(tmp_path / "pkg", "from .beside import WORD\n" + TWICE, "bad.py")

@@ -2,7 +2,7 @@
 
     python tests/scenarios/score.py [--python EXE] [--jobs N] [--timeout SECONDS] [-v] [NAME ...]
 
-Each program is run by ``EXE -m graphwidget explain --format json PROGRAM``. What is compared:
+Each program is run by ``EXE -m graphwidget explain --no-try --format json PROGRAM``. What is compared:
 
   errors    cell, line, type and first 60 characters of each error: observing changes nothing
   calls     every backward call in order: cell, line, api, retain_graph, create_graph, result
@@ -54,7 +54,17 @@ def order_of(path: str) -> str:
 def explain(python: str, path: str, timeout: float) -> tuple[dict[str, Any] | None, str]:
     """Return the document of ``graphwidget explain``, or the reason why there is none."""
     order = order_of(path)
-    command = [python, "-m", "graphwidget", "explain", "--format", "json", *(["--order", order] if order else []), path]
+    command = [
+        python,
+        "-m",
+        "graphwidget",
+        "explain",
+        "--no-try",
+        "--format",
+        "json",
+        *(["--order", order] if order else []),
+        path,
+    ]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired:

@@ -125,6 +125,16 @@ class Hues:
         _drop_oldest(self._made)
         _drop_oldest(self._names)
 
+    @classmethod
+    def of_calls(cls, calls: Iterable[BackwardCall]) -> Hues:
+        """Return the hues that calls have which were recorded elsewhere."""
+        hues = cls()
+        for call in calls:
+            if call.order >= 0 and call.graph is not None and call.roots and call.roots[0].node >= 0:
+                key, name = key_of(call.graph, call.roots[0])
+                hues._orders[key] = hues._names[name] = call.order
+        return hues
+
     def look(self, graph: Snapshot, refs: Sequence[TensorRef]) -> list[int]:
         """Return orders for roots of one picture: the known ones, and free ones for new names."""
         keys = [key_of(graph, ref) for ref in refs]

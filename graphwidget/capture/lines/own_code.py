@@ -52,6 +52,8 @@ class OwnCode:
     def __init__(self, added: Iterable[str] = (), left_out: Iterable[str] = ()) -> None:
         self.added: dict[str, str] = {}  # name as given -> path
         self.left_out: dict[str, str] = {}
+        self.expected: dict[str, tuple[bool, str]] = {}  # a name of a setting -> whether to add it, and the setting
+        self.trouble = ""  # what is wrong with a setting, as a sentence
         self._foreign = _foreign_folders()
         self.change(added, left_out)
 
@@ -68,15 +70,43 @@ class OwnCode:
         self.added = {name: path for name, path in (self.added | new).items() if name not in old}
         self.left_out = {name: path for name, path in (self.left_out | old).items() if name not in new}
 
+    def expect(self, names: Iterable[str], setting: str) -> None:
+        """Add names of a setting, or leave them out: now, or when their module has been imported."""
+        for add, some in zip((True, False), in_and_out(names)):
+            for name in some:
+                self.expected.pop(name, None)
+                try:
+                    self.change(*(([name],) if add else ([], [name])))
+                except ValueError:
+                    self.expected[name] = (add, setting)
+
+    def _meet_expected(self) -> None:
+        for name in [name for name in self.expected if name in sys.modules]:
+            add, setting = self.expected.pop(name)
+            self.expect([name if add else f"-{name}"], setting)
+
     def __str__(self) -> str:
         added = "".join(f", and {name}" for name in self.added)
         left_out = f"; left out: {', '.join(self.left_out)}" if self.left_out else ""
-        return f"Recorded are the lines of cells, of your own files{added}{left_out}."
+        return " ".join([f"Recorded are the lines of cells, of your own files{added}{left_out}.", *self.troubles()])
+
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on what a setting or the user has left out, and on what is wrong with a setting."""
+        left_out = (f"Left out, so that its lines are unknown: {', '.join(self.left_out)}.",) if self.left_out else ()
+        return (*left_out, *self.troubles())
+
+    def troubles(self) -> tuple[str, ...]:
+        """Sentences on what is wrong with a setting."""
+        self._meet_expected()
+        missing = tuple(f"{setting}: no module {name} was imported." for name, (_, setting) in self.expected.items())
+        return (self.trouble, *missing) if self.trouble else missing
 
     def __call__(self, filename: str) -> bool:
         """Whether the code that was compiled under a file name is the user's own, and its file is there."""
         if not filename.endswith(".py") or not os.path.isfile(filename):
             return False  # frozen, zipped, byte-compiled, or made by `exec`
+        if self.expected:
+            self._meet_expected()
         path = os.path.realpath(filename)
         added = max((len(p) for p in self.added.values() if _is_in(path, p)), default=0)
         left_out = max((len(p) for p in self.left_out.values() if _is_in(path, p)), default=0)

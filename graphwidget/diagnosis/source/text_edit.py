@@ -221,14 +221,15 @@ def _end_of_arguments(text: str, call: ast.Call) -> tuple[Position, str]:
 
 
 def remove(cell: int | None, text: str, *statements: ast.stmt) -> Edits:
-    """Remove statements; ``pass`` is written where a block would be empty."""
+    """Remove statements; ``pass`` is written where a block would be empty. A cell may be empty."""
     out = {_start(text, statement) for statement in statements}
     found: list[TextEdit] = []
     for line in sorted({start[0] for start in out}):
         there = [s for s in statements if _start(text, s)[0] == line]
         shared = [s for s in syntax.beginning_at(text, line) if s in syntax.block_of(text, there[0])] or there
         kept = [s for s in shared if _start(text, s) not in out]
-        emptied = all(_start(text, s) in out for s in syntax.block_of(text, there[0]))
+        inside = span(text, there[0])[0][1] > 0
+        emptied = inside and all(_start(text, s) in out for s in syntax.block_of(text, there[0]))
         if emptied and line == min(_start(text, s)[0] for s in syntax.block_of(text, there[0])):
             new = "pass"
         else:

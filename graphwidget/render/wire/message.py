@@ -102,6 +102,7 @@ def _root(root: OfferedRoot, snapshot: Snapshot, strings: Strings) -> dict[str, 
         "type": strings(type_text(ref.dtype, ref.shape)),
         "scalar": ref.numel == 1,
         "alive": _is_alive(ref, snapshot),
+        "lost": bool(ref.known_as),
         "order": root.order,
         "cells": None if root.cells is None else list(root.cells),
     }

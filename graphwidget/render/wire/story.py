@@ -66,6 +66,7 @@ def _call(call: BackwardCall, strings: Strings, with_order: set[int]) -> dict[st
     return {
         "n": call.n,
         "cell": place.cell,
+        "run": place.run,
         "file": strings.known(place.file),
         "inner": place.inner_run,
         "line": place.line,
@@ -186,8 +187,12 @@ def _fix(fix: Fix, finding: Finding, strings: Strings) -> dict[str, Any]:
 def _status(drawing: Drawing, strings: Strings, off: bool) -> dict[str, Any]:
     last = drawing.events[-1] if drawing.events else None
     cell = last.cell if last else None
+    if drawing.record_of:
+        text, why = f"record of {drawing.record_of}: read-only", "This is the record of a run: nothing runs here."
+        return {"text": strings(text), "state": "off", "cell": cell, "why": strings(why)}
     if off:
-        return {"text": strings("tracking is off"), "state": "off", "cell": cell}
+        why = "Nothing is recorded any more: run your code again."
+        return {"text": strings("tracking is off"), "state": "off", "cell": cell, "why": strings(why)}
     if drawing.busy is not None:
         return {"text": strings(drawing.busy), "state": "busy", "cell": cell}
     raised = _last_raised(drawing)

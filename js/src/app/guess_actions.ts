@@ -18,7 +18,7 @@ export function guessActions(context: Context, picture: Picture): GuessActions {
   }
 
   function usual(): Root | null {
-    const alive = state.now?.roots.filter((root) => root.alive && root.node >= 0) ?? [];
+    const alive = state.now?.roots.filter((root) => root.alive && !root.lost && root.node >= 0) ?? [];
     return alive.find(({ id }) => `root${id}` === state.selected) ?? alive.at(-1) ?? null;
   }
 

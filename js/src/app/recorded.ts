@@ -11,6 +11,27 @@ interface Recording {
   answers: Recorded;
 }
 
+/** The same as it is packed: a message among the answers is a list of stretches of pieces, each its start and length. */
+interface Packed {
+  wire: string;
+  answers: Record<string, Record<string, unknown>>;
+  pieces?: readonly string[];
+}
+
+function unfold({ wire, answers, pieces = [] }: Packed): Recording {
+  const messageOf = (stretches: readonly number[]) => {
+    let message = "";
+    for (let i = 0; i < stretches.length; i += 2)
+      message += pieces.slice(stretches[i], stretches[i]! + stretches[i + 1]!).join("");
+    return message;
+  };
+  const whole = Object.entries(answers).map(([name, answer]) => [
+    name,
+    Array.isArray(answer.wire) ? { ...answer, wire: messageOf(answer.wire) } : answer,
+  ]);
+  return { wire, answers: Object.fromEntries(whole) };
+}
+
 /** Height of what stands above the view on the page, and the least height of the view, in px. */
 const ABOVE = 96;
 const LEAST = 420;
@@ -49,7 +70,7 @@ async function unpack(packed: string): Promise<string> {
 
 /** Shows a recording in `parent`. A browser that cannot read it leaves what `parent` holds. */
 export async function openRecording(parent: HTMLElement, packed: string): Promise<void> {
-  const recording = JSON.parse(await unpack(packed)) as Recording;
+  const recording = unfold(JSON.parse(await unpack(packed)) as Packed);
   parent.replaceChildren();
   new View(new RecordedModel(recording), parent, new AbortController().signal);
 }

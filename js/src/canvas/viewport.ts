@@ -22,9 +22,13 @@ const SMALLEST = 0.04;
 const LARGEST = 3;
 /** Below this scale not even names reach 9 px: the first view of a graph is never smaller. */
 const READABLE = 0.551;
-/** From this scale on everything is written out; from `NEARLY` on that is worth cutting off a part. */
+/**
+ * From this scale on everything is written out. From `NEARLY` on that is worth cutting off a part; and below `FAR`, where
+ * the first view shows only a part anyway.
+ */
 const FULL = FULL_SCALE;
 const NEARLY = 0.7;
+const FAR = 0.3;
 /** A small picture is shown at most so large. */
 export const LARGEST_FIT = 1.5;
 /** The same for an audience. */
@@ -61,7 +65,8 @@ export class Viewport implements Camera {
   aim(content: Box, anchor: Box | undefined): Camera {
     const whole = this.whole(content);
     // To cut off a little is better than to lose all names of leaves and lines.
-    const smallest = this.fits ? SMALLEST : whole >= NEARLY && content.w * FULL <= this.width ? FULL : READABLE;
+    const isCut = whole >= NEARLY || whole < FAR;
+    const smallest = this.fits ? SMALLEST : isCut && content.w * FULL <= this.width ? FULL : READABLE;
     const scale = Math.min(this.most, Math.max(smallest, whole));
     const along = (start: number, length: number, room: number, from?: number, size = 0) =>
       centred(start * scale, length * scale, room, from === undefined ? from : (from + size / 2) * scale);

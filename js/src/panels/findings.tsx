@@ -12,6 +12,8 @@ import { Button, type PanelProps } from "./parts.tsx";
 
 const MOST_FIXES = 3;
 const COPIED_MS = 1500;
+/** How the kernel begins the words over a finding whose call was followed by others. */
+const EARLIER = "Earlier: ";
 
 /** A path of more than five elements: the first, the number left out, the last three. */
 export function shortPath(path: string[]): (string | { more: string[] })[] {
@@ -202,10 +204,11 @@ function PastFinding({
   finding: { kind, severity, kicker, headline, text },
   show,
 }: Pick<OneFinding, "finding"> & Shows): VNode {
+  const words = kicker.startsWith(EARLIER) ? kicker : `${EARLIER}${kicker[0]?.toLowerCase()}${kicker.slice(1)}`;
   return (
     <section class="gw-finding gw-past" data-finding={kind} data-severity={severity}>
       <Button class="gw-link" press={show} title={headline || text} expanded={false}>
-        {`${kicker} ▸`}
+        {`${words} ▸`}
       </Button>
     </section>
   );

@@ -16,7 +16,7 @@ const MOST_SLOTS = 400;
 type Props = Pick<PanelProps, "context"> & { guess: Guess };
 
 function Call({ context: { act, state }, guess }: Props): VNode {
-  const roots = state.now?.roots.filter((root) => root.alive && root.node >= 0) ?? [];
+  const roots = state.now?.roots.filter((root) => root.alive && !root.lost && root.node >= 0) ?? [];
   const calls = roots.flatMap((root) => [false, true].map((retain) => ({ root, retain, key: `${root.id} ${retain}` })));
   const choose = (key: string) => {
     const call = calls.find((each) => each.key === key);

@@ -106,7 +106,7 @@ export function Header({ context, graph, boxes, spark }: HeaderProps): VNode {
           label="Predict first"
           press={() => act.guess(state.guess ? null : undefined)}
           shortcut="q"
-          disabled={!graph?.roots.some((root) => root.alive)}
+          disabled={!graph?.roots.some((root) => root.alive && !root.lost)}
         />
       )}
       <Tool name="search" label="Search" press={() => act.search(state.search ? null : "")} shortcut="/" />

@@ -121,7 +121,7 @@ export class RootBars {
     const { state } = this.#context;
     const graph = shown(state);
     const low = this.#context.root.dataset.low !== undefined;
-    const isShown = ({ alive, id }: Root) => alive && !low && this.#canvas.byKey.has(`root${id}`);
+    const isShown = ({ alive, lost, id }: Root) => alive && !lost && !low && this.#canvas.byKey.has(`root${id}`);
     const roots = graph?.roots.filter(isShown) ?? [];
     const bars = roots.map((root) => {
       const key = `${root.id} ${root.path}`;

@@ -9,11 +9,13 @@ import { count } from "../state/say.ts";
 import { Button, type PanelProps, Tool } from "./parts.tsx";
 
 const MOST_NAMES = 3;
+/** Names that IPython gives to results, and what has none but in an error: nobody would know them. */
+const UNCHOSEN = /^_+\d*$|^Out\[|^sys\.|\(kept by the last error\)$/;
 
 /** "3 older graphs: product, total, x_out". */
 export function olderWords(graph: Graph): string {
   const { older } = presentOf(graph);
-  const names = [...new Set(older.map((root) => root.path))].filter(Boolean);
+  const names = [...new Set(older.map((root) => root.path))].filter((path) => path && !UNCHOSEN.test(path));
   const shown = names.length > MOST_NAMES ? [...names.slice(0, MOST_NAMES), "…"] : names;
   return [count(older.length, "older graph"), shown.join(", ")].filter(Boolean).join(": ");
 }

@@ -57,6 +57,8 @@ export interface Root {
   type: string;
   scalar: boolean;
   alive: boolean;
+  /** Whether no name of the program leads to it any more, only the last error: then nothing can be called on it. */
+  lost?: boolean;
   /** Slot in the list of hues and stroke styles; stable while the root lives. */
   order: number;
   /** Cells that Rebuild would run again, null: unknown. */
@@ -66,6 +68,8 @@ export interface Root {
 export interface Call {
   n: number;
   cell: number | null;
+  /** The run of its cell, from 0; null: unknown. */
+  run: number | null;
   file: string | null;
   inner: number | null;
   line: number | null;
@@ -152,6 +156,8 @@ export interface Status {
   text: string;
   state: "idle" | "busy" | "raised" | "off";
   cell: number | null;
+  /** Reason why nothing can be run; "": there is none. */
+  why: string;
 }
 
 export interface Graph {

@@ -207,11 +207,11 @@ const RECORDS = {
   owners: "node nr path$ kind$",
   boundary: "oldUid newUid path$",
   roots: "path$ node type$",
-  calls: "file$ source$ text$ did$ roots$",
+  calls: "run file$ source$ text$ did$ roots$",
   events: "label$ steps$",
   findings: "kicker$ headline$ text$ node$ tensor$? wrote$? wroteAt$? carriers$ path$",
   fixes: "id$ text$ note$ edit$ tried$?",
-  status: "text$",
+  status: "text$ why$?",
 };
 
 interface Reading {

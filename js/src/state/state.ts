@@ -278,7 +278,8 @@ export function firstState(): State {
 export function whyOff(state: State, root: Root): string {
   if (state.link === "gone") return "backward() needs a kernel: run the notebook first.";
   if (state.past) return "This is a picture of the past. Go back to now to run something.";
-  if (state.now?.status.state === "off" && root.id < 0) return "Nothing is recorded any more: run your code again.";
+  if (state.now?.status.why && root.id < 0) return state.now.status.why;
   if (!root.alive) return "Nothing keeps this tensor any more.";
+  if (root.lost) return "Only the last error keeps this tensor: your program has no name for it any more.";
   return "";
 }

@@ -63,7 +63,7 @@ export function stepText(walk: Walk): string {
 export function subjects(now: Graph | null): { key: string; words: string; subject: StepSubject }[] {
   if (!now) return [];
   const ahead = now.roots
-    .filter((root) => root.alive && root.node >= 0)
+    .filter((root) => root.alive && !root.lost && root.node >= 0)
     .flatMap((root) =>
       [false, true].map((retain) => ({
         key: keyOf({ root, retain }),

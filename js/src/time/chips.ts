@@ -24,6 +24,8 @@ const half = (n: number) => 7 + 3 * Math.max(0, String(callNumber(n)).length - 2
 const SIGN = 13;
 const GAP = 4;
 const PENCIL = 10;
+/** Words may end so many px beyond the last moment. */
+const BEYOND = 24;
 /** Width of a letter of a note, in px. */
 const LETTER = 6.2;
 
@@ -79,7 +81,7 @@ export function notesOf(
     if (!steps || !isFree(extent)) continue;
     const words = [...new Set(steps)].join(", ");
     const wide: Extent = [x, x + PENCIL + 3 + LETTER * words.length];
-    const fits = kind === "one" && isFree(wide);
+    const fits = kind === "one" && isFree(wide) && wide[1] <= (stretches.at(-1)?.right ?? 0) + BEYOND;
     taken.push(fits ? wide : extent);
     pencils.push({ x, text: fits ? words : "" });
   }

@@ -84,7 +84,7 @@ export function toGraph(plain: PlainGraph): Graph {
     event: 0,
     findings: [],
     held: 0,
-    status: { text: "", state: "idle", cell: null },
+    status: { text: "", state: "idle", cell: null, why: "" },
     notes: [],
     indexOf: (uid) => ((uid ?? 0) <= nodes.length ? (uid ?? 0) - 1 : -1),
   };

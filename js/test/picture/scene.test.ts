@@ -125,6 +125,28 @@ describe("y = t @ a, reused in a loop, at the error", () => {
     expect(texts(border)).toEqual(["kept since In[1]", "new in iteration 1"]);
   });
 
+  it("lines of files are grouped by function, in the order in which they first made something", () => {
+    const graph = graphOf("second_backward");
+    const files: Record<string, [string, string, number]> = {
+      "6": ["proj/model.py", "Net.forward", -1],
+      "2": ["proj/train.py", "fit", -9],
+      "3": ["proj/train.py", "fit", -9],
+    };
+    const places = graph.places.map((place) => {
+      const [file, fn, inner] = files[`${place.line}`] ?? [null, null, null];
+      return file ? { ...place, cell: null, file, fn, inner, run: 0 } : place;
+    });
+    const calls = graph.calls.map((call) => ({ ...call, cell: null, file: "proj/train.py", inner: -9 }));
+    const rails = sceneOf({ ...graph, places, calls }).items.filter((item) => item.role === "rail");
+    expect(rails.map((item) => texts(item)[0])).toEqual([
+      "model.py:6 forward · once",
+      "train.py:2 fit · each iteration",
+      ":3",
+      "train.py:4",
+    ]);
+    expect(rails[2]!.label).toBe("train.py:3 fit loss = mse(x_out, x)");
+  });
+
   it("rows of the code rail stand beside the nodes that they made, with the carrier in bold", () => {
     const rails = scene.items.filter((item) => item.role === "rail");
     expect(rails.map(texts)).toEqual([
@@ -396,5 +418,17 @@ it("a scene that is looked at from elsewhere has the marks that one made for tha
         if (role === "node" || role === "group" || role === "wire") expect(byKey(scene, key).marks, key).toEqual(marks);
       }
     }
+  }
+});
+
+it("the code rail lists calls in the order of their cells, also of cells that made no node", () => {
+  for (const [program, moment, calls] of [
+    ["rerun", "In[7]", ["In[3]:2", "In[7]:1"]],
+    ["mlp_loop", "In[3]", ["In[2]:5", "In[3]:1"]],
+  ] as const) {
+    const { items } = sceneOf(momentOf(program, moment).graph, { room: { w: 900, h: 600 } });
+    const rows = items.filter(({ role }) => role === "rail").sort((a, b) => a.y - b.y);
+    const places = rows.map((row) => texts(row)[0]).filter((words) => calls.some((call) => words?.startsWith(call)));
+    expect(places, program).toEqual(calls);
   }
 });

@@ -63,7 +63,7 @@ describe("a change", () => {
     });
     expect(firstStates(graph)).toEqual([1, 1, 1, 0, 1]);
     expect(Array.from(graph.slotFreedBy.slice(0, 6))).toEqual([4, 4, 4, -1, 6, -1]);
-    expect(graph.status).toEqual({ text: "a new text", state: "busy", cell: 5 });
+    expect(graph.status).toEqual({ text: "a new text", state: "busy", cell: 5, why: "" });
     expect([graph.held, graph.serial]).toEqual([10, 7]);
     expect([base.slotState[0], base.slotFreedBy[1], base.serial]).toEqual([0, -1, 1]);
     expect(graph.edgeTo).toBe(base.edgeTo);

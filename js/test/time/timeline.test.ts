@@ -178,6 +178,18 @@ test("steps of optimizers are pencils between the calls, with their names where 
   expect(eventText(events[1]!)).toBe("In[2], iteration 1, after opt.step(), after call 2, 0 B held");
 });
 
+test("the words of a step end inside of the timeline, at every width", () => {
+  const events = loop(3);
+  let dropped = 0;
+  for (const width of [100, 140, 200, 300, 500, 900]) {
+    const shown = placed(all(events), 0, width);
+    const { pencils } = notesOf(told(events), shown, []);
+    for (const { x, text } of pencils) if (text) expect(x + 13 + 6.2 * text.length).toBeLessThanOrEqual(width + 24);
+    dropped += pencils.filter(({ text }) => !text).length;
+  }
+  expect(dropped).toBeGreaterThan(0);
+});
+
 describe("bands of who keeps which bytes", () => {
   const events = [event(0, { held: 0 }), event(1, { held: 100 }), event(2, { held: null }), event(3, { held: 300 })];
   const shown = onScreen(all(events));

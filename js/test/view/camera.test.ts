@@ -119,3 +119,13 @@ test("the lower edge changes the height, by the pointer and by keys, and the wid
   expect(edge.getAttribute("aria-valuenow")).toBe("220");
   view.close();
 });
+
+test("of a picture of which only a part can be read, the part is written out in full", () => {
+  [viewport.width, viewport.height] = [600, 400];
+  const scaleOf = (w: number, h: number) => viewport.aim({ x: 0, y: 0, w, h }, undefined).scale;
+  expect(scaleOf(200, 300)).toBeGreaterThan(1); // small: larger than life
+  expect(scaleOf(200, 550)).toBeGreaterThan(0.8); // nearly fits
+  expect(scaleOf(200, 750)).toBeLessThan(0.6); // all of it, by its names
+  expect(scaleOf(200, 4000)).toBeGreaterThan(0.8); // a long chain
+  expect(scaleOf(3000, 4000)).toBeLessThan(0.6); // wide, too: names are worth more
+});

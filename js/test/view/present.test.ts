@@ -2,6 +2,7 @@
 /** The view of a lecture: older graphs as one chip, older findings as one line, and what a browser test needs to find. */
 import { describe, expect, test } from "vitest";
 import { FakeModel } from "../../dev/fake_model.ts";
+import { olderWords } from "../../src/panels/stagebar.tsx";
 import { momentOf, momentsOf } from "../programs/index.ts";
 import { mount, settle } from "./support.ts";
 
@@ -71,7 +72,9 @@ describe("in the lecture's last section", () => {
   test("a cell that runs well afterwards leaves a line of the error, and a green state", async () => {
     const view = open();
     await view.show("lecture", "In[13]");
-    expect(view.all(".gw-finding.gw-past").length).toBe(view.all("[data-severity=error]").length);
+    const past = view.all(".gw-finding.gw-past");
+    expect(past.length).toBe(view.all("[data-severity=error]").length);
+    for (const line of past) expect(line.textContent).toMatch(/^Earlier: [a-z]/);
     expect(view.all(".gw-pill")[0]?.dataset.shape).toBe("ok");
     view.close();
   });
@@ -127,4 +130,10 @@ test("from picture to picture of a training loop no card moves", async () => {
     before = places() as Map<string, true>;
   }
   view.close();
+});
+
+test("the chip of older graphs lists names of the user's only", () => {
+  const { graph } = momentOf("lecture", "In[12]");
+  for (const root of graph.roots) if (root.path === "product") root.path = "__";
+  expect(olderWords(graph)).toBe("3 older graphs: x_out, total");
 });

@@ -37,6 +37,24 @@ test("a recording is drawn, and a button that would run something says that noth
   place.remove();
 });
 
+test("a message that is packed as stretches of pieces is put together again", async () => {
+  const past = reused();
+  const first = Number(past.events[0]!.id);
+  const wire = encode({ ...past, events: past.events.slice(0, 1) }, first);
+  const pieces = [wire.slice(0, 40), wire.slice(40, 90), wire.slice(90, 91), wire.slice(91)];
+  const swapped = [pieces[2], pieces[0], pieces[1], pieces[3]];
+  const place = document.createElement("div");
+  document.body.append(place);
+  const answers = { [`snapshot ${first}`]: { wire: [1, 2, 0, 1, 3, 1] } };
+  await openRecording(place, pack({ wire: encode(stored(), 1), answers, pieces: swapped }));
+  await vi.waitFor(() => expect(place.querySelector("[role=treeitem]")).not.toBeNull(), { timeout: 30_000 });
+  place.querySelector<HTMLElement>('[aria-label^="First moment"]')!.click();
+  await vi.waitFor(() => expect(place.querySelector("[data-past=true]")).not.toBeNull());
+  await vi.waitFor(() => expect(place.querySelector(".gw-pill")!.textContent).toBe("a picture of the past"));
+  expect(place.querySelector(".gw-err")).toBeNull();
+  place.remove();
+});
+
 test("a prediction is not offered where nothing can run: no button, and the key does nothing", async () => {
   const { place, find } = await open(() => ({}));
   expect(find('[aria-label="Step through a call"]')).not.toBeNull();

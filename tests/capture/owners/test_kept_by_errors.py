@@ -5,6 +5,8 @@ import sys
 import pytest
 from cells import Notebook
 
+from graphwidget.notebook.offers import Offers
+
 FAILING = """
 import sys
 try:
@@ -31,4 +33,9 @@ def test_a_root_is_called_as_it_was_when_a_call_was_made_on_it(monkeypatch, call
     notebook.tracker.stop()
     roots = {root.path: root.paths for root in notebook.tracker.drawing().snapshot.roots}
     assert set(roots) == {"loss", name}
-    assert roots[name][0].startswith("sys.last_traceback: ")  # a button finds the tensor by this path
+    assert roots[name][0].startswith("sys.last_traceback: ")
+    # The page draws it and may not run it: the program has no name for it any more.
+    offers = Offers()
+    offered = offers.update(notebook.tracker.drawing())
+    assert {root.ref.path for root in offered} == {"loss", name}
+    assert {offer.ref.path for offer in offers.current.values()} == {"loss"}

@@ -89,6 +89,8 @@ def test_a_line_and_a_node_are_replaced():
         ("a(); ö()\n", 1, 1, "a()\n"),
         ("a(); ö()\n", 1, 0, "ö()\n"),
         ("if x: a()\nb()\n", 1, 0, "if x: pass\nb()\n"),
+        ("loss.backward()", 1, 0, ""),
+        ("# why\nloss.backward()\n", 2, 0, "# why\n"),
     ],
 )
 def test_a_statement_is_taken_out(text, line, nth, after):

@@ -39,7 +39,7 @@ class _Flat(NamedTuple):
 def find(record: Record) -> Iterator[Finding]:
     """Yield one finding for each line with such an operation."""
     trained = {path for write in record.writes if write.optimizer for path in write.paths}
-    if not trained:
+    if not trained or not any(_FLAT.match(name) for call in record.calls if call.graph for name in call.graph.names):
         return
     reached: set[str] = set()  # by a way on which a gradient may be something else than zero
     flat: dict[str, _Flat] = {}

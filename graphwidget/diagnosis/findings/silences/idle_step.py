@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from graphwidget.diagnosis.findings.no_grad import where_cut, where_made_anew
 from graphwidget.diagnosis.findings.silences import unheld
 from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf
-from graphwidget.diagnosis.source import paths
+from graphwidget.diagnosis.source import paths, text_edit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.wording import at, lasting_name, names, place_of, root_name, short, where
@@ -55,6 +55,9 @@ def _of(record: Record, run: CellRun, step: Write, call: BackwardCall, given: tu
             line = f"{short(ast.unparse(leaf.call))} ({where(place_of(leaf.run, leaf.statement.lineno))})"
             why += f" {line} makes a new leaf: no graph leads from it to what its value was computed from."
             cause, fixes = place_of(leaf.run, leaf.statement.lineno), (_handed_on(leaf),)
+        elif (copy := _copied(record, given, named)) is not None:
+            why += f" {short(copy.source)} ({where(copy)}) copied it, and the loss is computed with the copy."
+            cause, fixes = copy, (_of_the_copy(record, owner, given, named),)
     elif given:
         whose = f"`{owner}`" if owner else "the optimizer"
         why = f"The backward before it gave gradients to {names(given)}, which {whose} does not have."
@@ -72,6 +75,33 @@ def _of(record: Record, run: CellRun, step: Write, call: BackwardCall, given: tu
         names=named or given,
         fixes=fixes,
     )
+
+
+def _copied(record: Record, given: tuple[str, ...], named: tuple[str, ...]) -> Place | None:
+    """Return the line that made what the backward reached as a copy of what the optimizer has."""
+    copies, originals = {paths.root_of(path) for path in given}, {paths.root_of(path) for path in named}
+    for run in Cells.of(record).latest:
+        for name in sorted(copies):
+            for statement in source.assignments(run.source, name):
+                value = source.given(statement)
+                made = any(called.rsplit(".", 1)[-1] == "deepcopy" for called in source.calls_in(value))
+                if made and source.names_in(value) & originals:
+                    return place_of(run, statement.lineno)
+    return None
+
+
+def _of_the_copy(record: Record, owner: str, given: tuple[str, ...], named: tuple[str, ...]) -> Fix:
+    """Return a fix that gives the optimizer the parameters of the copy."""
+    new, old = paths.root_of(given[0]), paths.root_of(named[0])
+    text = f"Make the optimizer of the parameters of `{new}`, or compute the loss with `{old}`."
+    for run in Cells.of(record).latest:
+        for statement in source.assignments(run.source, owner)[-1:]:
+            calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+            asked = [one for one in calls if ast.unparse(one) == f"{old}.parameters()"]
+            if len(asked) == 1 and run.cell is not None:
+                edits = text_edit.replace_node(run.cell, run.source, asked[0], f"{new}.parameters()")
+                return Fix("new_optimizer", text, False, (run.cell, statement.lineno), edits=edits)
+    return Fix("new_optimizer", text, False)
 
 
 def _handed_on(leaf: FreshLeaf) -> Fix:

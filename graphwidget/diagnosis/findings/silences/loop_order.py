@@ -22,8 +22,9 @@ def find(record: Record) -> Iterator[Finding]:
     """Yield a finding for each such line of what ran to its end."""
     stepped = {at(write.place) for write in record.writes if write.optimizer}
     for run in Cells.of(record).latest:
-        for block in _blocks(run):
-            yield from _clipped_too_early(run, block, stepped)
+        if any(name in run.source for name in _CLIPS):  # a long file is walked only if it may have such a line
+            for block in _blocks(run):
+                yield from _clipped_too_early(run, block, stepped)
         if run.error is None:
             yield from _not_called(record, run)
 

@@ -54,7 +54,7 @@ def find(record: Record) -> Iterator[Finding]:
     for line, leaves in contained.values():
         yield _in_container(record, line, leaves)
     made: dict[int, tuple[_Line, list[UnheldLeaf]]] = {}
-    optimizers = _optimizers(record)
+    optimizers = _optimizers(record) if left else []
     for leaf in left:
         whole = [one for one in optimizers if _is_of(one, leaf.path)] if _is_registered(record, leaf) else []
         whole = whole or (optimizers if leaf.orphans else [])

@@ -198,9 +198,9 @@ const LEAF_GAP = 8;
 const LEAF_ROOM = 120;
 const LEAF_RISE = 16;
 
-/** Whether the leaves of a card are drawn above it: no box stands there. */
+/** Whether the leaves of a card are drawn above it: no box stands there, and it is not the inside of a group. */
 export const leavesAbove = ({ above, options }: Context, b: number) =>
-  above.start[b] === above.start[b + 1] && !options.compact;
+  above.start[b] === above.start[b + 1] && !options.compact && !options.inner;
 
 /** Names of those leaves that have one. */
 export const leafNames = (graph: Graph, nodes: readonly number[]) =>

@@ -112,7 +112,7 @@ export interface Badges {
 /** Badges of the leaves of all cards: above the card or beside it, or a bowl on the card where no place is free. */
 export function* leafBadges(context: Context, cards: Float64Array, whole: Rect, free: Free): Slices<Badges> {
   const { graph, leaves, folded, level, pace } = context;
-  const { compact } = context.options;
+  const { compact, inner } = context.options;
   const items: Item[] = [];
   const onCards: Item[] = [];
   const inside = new Set<number>();
@@ -146,7 +146,7 @@ export function* leafBadges(context: Context, cards: Float64Array, whole: Rect, 
       const parts = leaves[b]!;
       if (!parts.length) return;
       const at = rectAt(cards, b);
-      const side = leavesAbove(context, b) ? "above" : !compact && sideFor(parts, at, whole, free);
+      const side = leavesAbove(context, b) ? "above" : !compact && !inner && sideFor(parts, at, whole, free);
       if (side) for (const part of parts) add(b, [part], side, at.x + part.x, at.y + part.y, part.w, LEAF_H);
       else {
         inside.add(b);

@@ -38,14 +38,42 @@ const MAX_ROWS = 24;
 /** A line of code. */
 type Spot = Pick<CodeLine, "run" | "cell" | "file" | "inner" | "line" | "source"> & Partial<Pick<CodeLine, "fn">>;
 
-/** A number that grows in reading order; equal for places on one line. */
-const orderOf = ({ run, cell, inner, line }: Spot) => (run ?? -1) * 1e10 + (cell ?? inner ?? -1) * 1e5 + (line ?? -1);
+/** A number that grows in the order of cells and their lines; equal for places on one line. */
+const textOrder = ({ run, cell, inner, line }: Spot) => (run ?? -1) * 1e10 + (cell ?? inner ?? -1) * 1e5 + (line ?? -1);
+
+type Order = (place: Spot) => number;
+
+/**
+ * A number that grows in reading order; equal for places on one line. Cells are read as they stand. Files call each
+ * other: where there are any, lines are read in the order in which they first made something.
+ */
+function readingOrder({ folded, graph, main }: Context): Order {
+  const first = new Map<number, number>();
+  let files = false;
+  folded.boxes.forEach(({ line }, b) => {
+    if (!isKnown(line)) return;
+    files ||= line.file !== null;
+    const key = textOrder(line);
+    first.set(key, Math.min(first.get(key) ?? Number.POSITIVE_INFINITY, graph.seq[main[b]!] ?? 0));
+  });
+  if (!files) return textOrder;
+  const ranks = new Map([...first].sort((a, b) => a[1] - b[1]).map(([key], rank) => [key, rank]));
+  return (place) => ranks.get(textOrder(place)) ?? 1e15 + textOrder(place); // a call's own line made nothing: last
+}
 
 /** `In[2]:4`; of a file its last name, and the function: `model.py:15 forward`. */
 const railText = ({ fn, ...place }: Spot) => {
   const file = place.file?.split("/").at(-1) ?? null;
   return placeText({ ...place, file }) + (file && fn ? ` ${fn.split(".").at(-1)}` : "");
 };
+
+/** Whether a line is in the same function of the same file as the line above it: they are one group under one head. */
+const continues = (place: Spot, above: Spot | undefined) =>
+  above !== undefined &&
+  place.file !== null &&
+  above.file === place.file &&
+  above.inner === place.inner &&
+  above.fn === place.fn;
 
 const isKnown = (place: CodeLine | undefined): place is CodeLine =>
   place !== undefined && place.line !== null && place.source !== "";
@@ -55,7 +83,8 @@ export function* railFits(context: Context): Slices<boolean> {
   const { above, folded } = context;
   const n = folded.boxes.length;
   if (context.options.rail === false) return false;
-  /** Per box: `orderOf` its line; NaN: unknown. */
+  const orderOf = readingOrder(context);
+  /** Per box: the order of its line; NaN: unknown. */
   const order = doubles(n).fill(Number.NaN);
   const rows = new Set<number>();
   let unknown = 0;
@@ -129,6 +158,7 @@ export function* railItems(
   at: (b: number) => Rect,
   flagAt: (root: Root) => Rect | undefined,
 ): Slices<Item[]> {
+  const orderOf = readingOrder(context);
   const rows = new Map<number, Row>();
   const names = [...new Set(context.carriers.values())];
   const rowFor = (place: Spot, { y, h }: Rect): Row => {
@@ -154,14 +184,15 @@ export function* railItems(
     if (!area || call.line === null || !call.source) continue;
     const sameSource = (each: CodeLine) => each.cell === call.cell && each.file === call.file && each.run !== null;
     const { run = null } = context.graph.places.find(sameSource) ?? {};
-    const place = { ...call, run };
+    const place = { ...call, run: call.run ?? run };
     calls.set(orderOf(place), [place, area, call.result === "raised"]);
   }
   for (const [place, area, raised] of calls.values()) rowFor(place, area).raised = raised;
   const list = [...rows.values()].sort((a, b) => a.top - b.top || orderOf(a.place) - orderOf(b.place));
   const oneLine = placeTexts(list, context.level);
   const bars = placeBars(list);
-  return list.map((row) => rowItem(context, row, { ...span, textX: TEXT_X + BAR_PITCH * (bars - 1), oneLine, names }));
+  const look = { ...span, textX: TEXT_X + BAR_PITCH * (bars - 1), oneLine, names };
+  return list.map((row, i) => rowItem(context, row, { ...look, inGroup: continues(row.place, list[i - 1]?.place) }));
 }
 
 /** `once` or `each iteration` for boxes at the border, where the difference explains the error; else "". */
@@ -223,9 +254,11 @@ interface RowLook extends Span {
   textX: number;
   oneLine: boolean;
   names: readonly string[];
+  /** Whether the row above has the same file and function, which then need not be named again. */
+  inGroup: boolean;
 }
 
-function rowItem(context: Context, row: Row, { left, width, textX, oneLine, names }: RowLook): Item {
+function rowItem(context: Context, row: Row, { left, width, textX, oneLine, names, inGroup }: RowLook): Item {
   const { level, measure } = context;
   const { place, middle } = row;
   const half = (oneLine ? LINE_H : ROW_H) / 2;
@@ -241,7 +274,7 @@ function rowItem(context: Context, row: Row, { left, width, textX, oneLine, name
     const end = middle < row.top ? row.top - top : row.bottom - top;
     marks.push(shape(path`M${barX + 3} ${end}L${textX - 2} ${y}`, "leafline"));
   }
-  const words = railText(place);
+  const words = inGroup ? `:${place.line}` : railText(place);
   const where = words + (row.more && !oneLine ? ` · ${row.more}` : "");
   if (level === 2) marks.push(text(textX, y, words, "note far"));
   if (level === 3) {
@@ -254,14 +287,14 @@ function rowItem(context: Context, row: Row, { left, width, textX, oneLine, name
     if (row.raised) marks.push(...octagon(x + measure(code, "code") + 11, oneLine ? y : y + 7, 6));
   }
   return {
-    key: `rail${orderOf(place)}`,
+    key: `rail${textOrder(place)}`,
     role: "rail",
     x: left + X,
     y: top,
     w: width - X - RIGHT,
     h: Math.max(row.bottom, middle + half) - top,
     marks,
-    label: `${words} ${codeOf(place)}`,
+    label: `${railText(place)} ${codeOf(place)}`,
   };
 }
 

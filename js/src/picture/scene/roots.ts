@@ -75,7 +75,7 @@ function makeFlag(context: Context, view: RootView, name: string): Flag {
   const sign = raised ? octagon : warning ? octagonOpen : null;
   const pill = Math.min(measure(name, "flagname"), MAX_NAME) + (sub ? 6 + measure(sub, "note") : 0) + 32;
   const line = words ? numbersWidth(calls, 3) + (sign ? SIGN : 0) + measure(words, "raised") : 0;
-  const pressed = options.buttons && view.root.alive;
+  const pressed = options.buttons && view.root.alive && !view.root.lost;
   // A flag with buttons keeps room for the line of a call: the call must not move anything.
   const h = PILL_H + (words || pressed ? LINE_H : 0);
   const { scale = 1 } = options;

@@ -157,3 +157,15 @@ def test_of_a_leaf_that_is_reached_in_another_way_nothing_is_said(what: str) -> 
 def test_a_second_call_may_reach_the_leaf_in_another_way() -> None:
     loop = trained("q = torch.round(h)", "loss = dec(q).pow(2).mean()") + "    enc(x).pow(2).mean().backward()\n"
     assert not said(CODES, loop)
+
+
+def test_a_loss_that_is_computed_with_a_copy_names_the_copy() -> None:
+    made = "import copy\nnet = nn.Linear(3, 1)\nmodel = copy.deepcopy(net)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)"
+    loop = (
+        "for _ in range(3):\n    opt.zero_grad()\n    loss = model(torch.ones(2, 3)).pow(2).mean()\n"
+        "    loss.backward()\n    opt.step()\n"
+    )
+    (found,) = findings_of(made, loop)
+    assert found.headline == "`opt.step()` changed nothing."
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 3)
+    assert found.fixes[0].edits[0].new == "model.parameters()"
