@@ -10,4 +10,5 @@ for _ in range(3):
     loss = tower(torch.randn(6, 5)).var(0).sum()
     loss.backward()
     optimizer.step()
+    optimizer.zero_grad()
 print("moved", not torch.equal(before, tower.embed.weight))
