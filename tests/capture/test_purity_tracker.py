@@ -228,6 +228,8 @@ SWAPS = [
     "net.double()",
     "net.load_state_dict({name: value + 1 for name, value in net.state_dict().items()})",
     "opt.step()\nnet.half()\nopt.step()",
+    "other = nn.Linear(2, 2)\nboth = torch.optim.SGD([*net.parameters(), *other.parameters()], lr=.1)\n"
+    "both.step()\nboth.step()\nother.half()\nnet.half()\nboth.step()",
 ]
 
 

@@ -62,6 +62,12 @@ class KeptGrads:
                 self._followed[id(optimizer)] = _Followed(optimizer, parameter, grad, path, self.calls())
                 return
 
+    def forget(self, tensor: Any) -> None:
+        """Drop every reference to a tensor: its optimizer is followed anew."""
+        for key, one in list(self._followed.items()):
+            if one.parameter() is tensor or one.grad() is tensor:
+                del self._followed[key]
+
     def found(self) -> tuple[KeptGradients, ...]:
         """Return the parameters whose gradients were never cleared between two steps or more."""
         return tuple(

@@ -75,6 +75,12 @@ class OptimizerSteps:
             if self.lines.slow:
                 self._handles.append(before(self._stepping))
 
+    def let_go(self, tensor: Any) -> Callable[[], None]:
+        """Drop every reference to a tensor for a while. Returns a function that restores them."""
+        self.starved.forget(tensor)
+        self.kept_grads.forget(tensor)
+        return self.unheld.let_go(tensor)
+
     def uninstall(self) -> None:
         """Undo `install`."""
         for handle in self._handles:

@@ -134,7 +134,13 @@ class WriteRecorder:
             for line in armed:
                 line.named = [named for named in line.named if named[1]() is not tensor]
                 line.hidden = [hidden for hidden in line.hidden if hidden[1]() is not tensor]
-        return self.watched.let_go(tensor)
+        restores = (self.steps.let_go(tensor), self.watched.let_go(tensor))
+
+        def restore() -> None:
+            for each in restores:
+                each()
+
+        return restore
 
     def uninstall(self) -> None:
         """Undo `install`."""

@@ -60,6 +60,12 @@ class Starved:
             if not known.steps & (known.steps - 1):  # a power of two
                 known.name(self.watched)
 
+    def forget(self, tensor: Any) -> None:
+        """Drop every reference to a tensor: nothing is reported of it."""
+        for known in self._followed.values():
+            known.without = [ref for ref in known.without if ref() is not tensor]
+            known.named = [(ref, path) for ref, path in known.named if ref() is not tensor]
+
     def found(self) -> tuple[StarvedParameters, ...]:
         """Return what has had no gradient in two steps or more, by name; what has no name is left out."""
         found = []

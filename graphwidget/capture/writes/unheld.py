@@ -62,6 +62,18 @@ class Unheld:
             self._held[id(one)] = weakref.ref(one)
             self._seen.pop(id(one), None)
 
+    def let_go(self, tensor: Any) -> Callable[[], None]:
+        """Drop every reference to a tensor for a while. Returns a function that restores what an optimizer holds."""
+        self._seen = {key: seen for key, seen in self._seen.items() if seen.leaf() is not tensor}
+        if not self._is_held(tensor):
+            return lambda: None
+        del self._held[id(tensor)]
+
+        def hold() -> None:
+            self._held[id(tensor)] = weakref.ref(tensor)
+
+        return hold
+
     def _is_held(self, leaf: Any) -> bool:
         known = self._held.get(id(leaf))
         return known is not None and known() is leaf
