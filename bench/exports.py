@@ -46,7 +46,7 @@ def wire_in(html: str) -> str:
 
 
 def measure(notebook: Path) -> dict[str, float]:
-    explain = [sys.executable, "-m", "graphwidget", "explain", "--format", "html", str(notebook)]
+    explain = [sys.executable, "-m", "graphwidget", "explain", "--no-try", "--format", "html", str(notebook)]
     html = subprocess.run(explain, capture_output=True, text=True, cwd=notebook.parent).stdout
     wire = wire_in(html)
     pngs = []

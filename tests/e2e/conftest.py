@@ -61,7 +61,7 @@ def open_page(browser, tmp_path):
 
     def open_(program, name="lecture.py", prepare=lambda page: None):
         (tmp_path / name).write_text(program, encoding="utf-8")
-        explain = [sys.executable, "-m", "graphwidget", "explain", "--format", "html", str(tmp_path / name)]
+        explain = [sys.executable, "-m", "graphwidget", "explain", "--no-try", "--format", "html", str(tmp_path / name)]
         path = tmp_path / "graph.html"
         path.write_bytes(subprocess.run(explain, capture_output=True).stdout)
         page, log = browser.open()

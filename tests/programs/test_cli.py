@@ -16,7 +16,7 @@ TWICE = (
 
 
 def explain(path, *options, timeout=120):
-    command = [sys.executable, "-m", "graphwidget", "explain", *options, str(path)]
+    command = [sys.executable, "-m", "graphwidget", "explain", "--no-try", *options, str(path)]
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
 
 
@@ -78,7 +78,7 @@ def test_unknown_options_and_values_are_refused_with_the_usage(tmp_path, capsys,
 
 def test_options_may_follow_a_program_with_cells_and_the_rest_is_its_own(tmp_path):
     path = file(tmp_path, "# %%\nimport sys\nprint(sys.argv[1:])\n")
-    command = [sys.executable, "-m", "graphwidget", "explain", str(path), "--format", "json", "--lr", "0.1"]
+    command = [sys.executable, "-m", "graphwidget", "explain", "--no-try", str(path), "--format", "json", "--lr", "0.1"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert json.loads(done.stdout)["argv"] == ["--lr", "0.1"] and "['--lr', '0.1']" in done.stderr
 
@@ -102,7 +102,7 @@ def test_json_is_alone_on_standard_output_whatever_the_cells_print(tmp_path):
         "subprocess.run(['echo', 'from a child'])\n!echo from a shell\nname = 'é ①'\n" + TWICE
     )
     done = subprocess.run(
-        [sys.executable, "-m", "graphwidget", "explain", "--format", "json", str(file(tmp_path, noisy))],
+        [sys.executable, "-m", "graphwidget", "explain", "--no-try", "--format", "json", str(file(tmp_path, noisy))],
         capture_output=True,
         timeout=120,
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
@@ -149,7 +149,7 @@ def test_ctrl_c_ends_the_run(tmp_path):
     waiting = "for _ in range(6000):\n    time.sleep(0.01)\n"
     path = file(tmp_path, f"# %%\nimport time\nprint('ready', flush=True)\n{waiting}# %%\n{waiting}")
     process = subprocess.Popen(
-        [sys.executable, "-m", "graphwidget", "explain", str(path)],
+        [sys.executable, "-m", "graphwidget", "explain", "--no-try", str(path)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -231,7 +231,7 @@ def test_the_folder_of_graphwidget_itself_is_not_where_the_program_imports_from(
     file(beside, "", "module_beside_the_caller.py")
     path = file(tmp_path, "import module_beside_the_caller\n")
     done = subprocess.run(
-        [sys.executable, "-m", "graphwidget", "explain", str(path)],
+        [sys.executable, "-m", "graphwidget", "explain", "--no-try", str(path)],
         capture_output=True,
         text=True,
         cwd=beside,
@@ -263,7 +263,7 @@ def test_a_torch_that_cannot_be_imported_gives_status_2_and_one_line(tmp_path, h
     path = file(tmp_path, notebook("import torch") if name.endswith("ipynb") else TWICE, name)
     root = os.path.dirname(os.path.dirname(cli.__file__))
     done = subprocess.run(
-        [sys.executable, "-m", "graphwidget", "explain", str(path)],
+        [sys.executable, "-m", "graphwidget", "explain", "--no-try", str(path)],
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(fake), root])},

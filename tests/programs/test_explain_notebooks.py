@@ -148,7 +148,7 @@ def test_ctrl_c_ends_the_run_and_the_kernel(tmp_path):
     cell = "import os, sys, time\nprint('kernel', os.getpid(), flush=True)\ntime.sleep(1000)"
     path = file(tmp_path, notebook(cell), "lecture.ipynb")
     process = subprocess.Popen(
-        [sys.executable, "-m", "graphwidget", "explain", str(path)],
+        [sys.executable, "-m", "graphwidget", "explain", "--no-try", str(path)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -169,7 +169,7 @@ def test_without_ipykernel_it_says_what_to_install(tmp_path):
     path = file(tmp_path, notebook("x = 1"), "lecture.ipynb")
     root = os.path.dirname(os.path.dirname(__import__("graphwidget").__file__))
     done = subprocess.run(
-        [sys.executable, "-m", "graphwidget", "explain", str(path)],
+        [sys.executable, "-m", "graphwidget", "explain", "--no-try", str(path)],
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), root])},

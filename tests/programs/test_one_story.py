@@ -73,7 +73,7 @@ def told(folder, how):
         assert len(others) == (how == "torchrun") and all(other == one for other in others)
         return one
     names = {"script": "run.py", "notebook": "run.ipynb", "cells": "cells.py"}
-    done = python(folder, "-m", "graphwidget", "explain", "--format", "json", names[how])
+    done = python(folder, "-m", "graphwidget", "explain", "--no-try", "--format", "json", names[how])
     (found,) = [one for one in json.loads(done.stdout)["findings"] if one["severity"] == "error"]
     edits = [[edit["file"], edit["start"][0], edit["new"]] for edit in found["fixes"][0]["edits"]]
     return [found["cause"]["file"], found["cause"]["line"], found["names"], edits]

@@ -27,7 +27,7 @@ def run(folder, *command, **options):
 
 
 def explained(folder, *command):
-    done = python(folder, "-m", "graphwidget", "explain", "--format", "json", *command)
+    done = python(folder, "-m", "graphwidget", "explain", "--no-try", "--format", "json", *command)
     return done, json.loads(done.stdout) if done.stdout else None
 
 
@@ -207,7 +207,7 @@ def test_a_target_that_is_not_there_gives_status_2_and_one_line(tmp_path, what, 
 )
 def test_a_program_that_leaves_no_record_is_never_called_good(tmp_path, ends, told):
     file(tmp_path, f"import os\n{ends}\n", "ends.py")
-    done = python(tmp_path, "-m", "graphwidget", "explain", "--timeout", "10", "ends.py")
+    done = python(tmp_path, "-m", "graphwidget", "explain", "--no-try", "--timeout", "10", "ends.py")
     assert (done.returncode, done.stdout) == (2, "")
     assert told in done.stderr
 
@@ -216,7 +216,7 @@ def test_a_program_that_leaves_no_record_is_never_called_good(tmp_path, ends, to
 def test_whoever_ends_explain_ends_the_program(tmp_path, number):
     file(tmp_path, "import os, time\nprint('ready', os.getpid(), flush=True)\ntime.sleep(1000)\n", "waits.py")
     process = subprocess.Popen(
-        [sys.executable, "-m", "graphwidget", "explain", "waits.py"],
+        [sys.executable, "-m", "graphwidget", "explain", "--no-try", "waits.py"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -51,6 +51,7 @@ opt = torch.optim.SGD(net.parameters(), lr=0.1)
 for step in range(9):
     z = net(torch.randn(2, 3)).sigmoid()
     z *= 2
+    opt.zero_grad()
     z.sum().backward()
     opt.step()
 """
@@ -62,6 +63,7 @@ opt = torch.optim.SGD(net.parameters(), lr=0.1)
 for step in range(9):
     with torch.no_grad():
         z = net(torch.randn(2, 3)).sigmoid()
+    opt.zero_grad()
     z.sum().backward()
     opt.step()
 """

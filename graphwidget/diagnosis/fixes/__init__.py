@@ -198,14 +198,9 @@ _BUILT_AFTER: Ladder = (
         "What one pass made and later passes use is a cache: each pass should compute it.",
     ),
     Rung(
-        lambda case: not case.reuse.starved and case.stepped and bool(case.reuse.exclusive_leaves),
-        (recompute.propose, detach.propose),
-        "A cut would take a gradient, although from leaves that no step changes.",
-    ),
-    Rung(
         lambda case: not case.reuse.starved and case.stepped,
         (detach.propose, recompute.propose),
-        "A cut takes no gradient from anything.",
+        "A cut takes no gradient from anything that a step changes.",
     ),
     Rung(
         lambda case: case.stepped and not case.reuse.steps_modified_the_old_part and not case.setting.repeated,

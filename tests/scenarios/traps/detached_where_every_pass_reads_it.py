@@ -1,4 +1,4 @@
-# verified: recompute_in_loop detach
+# verified: detach recompute_in_loop
 # says: Then `a` gets no gradient from either call.
 # %%
 import torch

@@ -1,4 +1,4 @@
-# verified: recompute_in_loop detach
+# verified: detach recompute_in_loop
 # says: Then `teacher` gets no gradient
 # %%
 import torch

@@ -1,5 +1,5 @@
-# verified:
-# says: Which line cut it, if one did, is unknown.
+# verified: remove_no_grad
+# says: runs in what `@evaluation` decorates | (In[1], line 5): no graph was built.
 # never says: Nothing that | requires_grad=True
 # %%
 import functools, torch, torch.nn as nn

@@ -14,7 +14,7 @@ from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene, torch_messages
 
-__all__ = ["of_inputs", "of_recomputation", "of_unneeded", "of_unpacked_twice"]
+__all__ = ["not_reentrant", "of_inputs", "of_recomputation", "of_unneeded", "of_unpacked_twice", "reentrant"]
 
 _NAMES = ("checkpoint", "checkpoint_sequential")
 _RANDOM = re.compile(r"\b(?:np\.random|random|torch\.Generator)\b|\bgenerator=")
@@ -238,7 +238,7 @@ def _only_call(record: Record) -> Place | None:
 def of_inputs(record: Record, call: BackwardCall) -> Finding:
     """``torch.autograd.grad`` or ``backward(inputs=...)`` through a re-entrant checkpoint."""
     asked = "`torch.autograd.grad`" if call.api == "autograd.grad" else "`backward` with `inputs`"
-    found = _reentrant(record)
+    found = reentrant(record)
     place = place_of(found[0].run, found[0].call.lineno) if found else None
     there = f" ({where(place)})" if place is not None else ""
     text = (
@@ -247,12 +247,12 @@ def of_inputs(record: Record, call: BackwardCall) -> Finding:
     )
     whole = torch_messages.says(call.error, torch_messages.CHECKPOINT_INPUTS)
     headline = "A re-entrant checkpoint works only with a plain `backward()`." if whole else "A checkpoint refused."
-    return Finding("refused", "error", text, headline, call.n, made_at=place, fixes=(_not_reentrant(record, found),))
+    return Finding("refused", "error", text, headline, call.n, made_at=place, fixes=(not_reentrant(record, found),))
 
 
 def of_unneeded(record: Record, call: BackwardCall) -> Finding:
     """A re-entrant checkpoint of which no output requires grad when it runs again."""
-    found = _reentrant(record)
+    found = reentrant(record)
     place = place_of(found[0].run, found[0].call.lineno) if found else None
     there = f" ({where(place)})" if place is not None else ""
     text = (
@@ -265,7 +265,7 @@ def of_unneeded(record: Record, call: BackwardCall) -> Finding:
     )
 
 
-def _reentrant(record: Record) -> list[CallText]:
+def reentrant(record: Record) -> list[CallText]:
     """The checkpoints that are, or may be, re-entrant."""
     return [
         one
@@ -274,7 +274,8 @@ def _reentrant(record: Record) -> list[CallText]:
     ]
 
 
-def _not_reentrant(record: Record, found: list[CallText]) -> Fix:
+def not_reentrant(record: Record, found: list[CallText]) -> Fix:
+    """The same calls without re-entrance."""
     edits: Edits = tuple(
         edit
         for one in found

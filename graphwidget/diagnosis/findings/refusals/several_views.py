@@ -19,7 +19,7 @@ _MAKERS = ("split", "chunk", "unbind", "tensor_split", "hsplit", "vsplit", "dspl
 
 def of_one_of_several(failure: Failure) -> Finding:
     """A write to a view from `unbind`, `split`, `chunk` and the like."""
-    name = written_by(failure)
+    name = _element(failure) or written_by(failure)
     shown = f"`{name}`" if name else "A view"
     made = _made(failure, name)
     line = f" {short(made[1])} ({where(place_of(made[0], made[2].lineno))}) made them." if made is not None else ""
@@ -32,11 +32,19 @@ def of_one_of_several(failure: Failure) -> Finding:
     )
 
 
+def _element(failure: Failure) -> str | None:
+    """``rows[0]`` in ``rows[0].add_(1)``, where `rows` holds the views: it was measured to be no tensor itself."""
+    element = inplace.element(failure.text)
+    holder = failure.value(element.split("[", 1)[0]) if element else None
+    return None if holder is not None and holder.kind == "tensor" else element
+
+
 def _fix(failure: Failure, name: str | None, made: tuple[CellRun, str, ast.Call] | None) -> Fix:
     """Another tensor under the same name does no harm where only that name is read; an element of a list is lost."""
     if name is None or not _is_passing(failure, name):
         new = inplace.out_of_place(failure.line) or failure.line
-        return failure.fix("out_of_place", "Make a new tensor instead.", failure.rewritten(new) if name else ())
+        named = name is not None and name.isidentifier()
+        return failure.fix("out_of_place", "Make a new tensor instead.", failure.rewritten(new) if named else ())
     value = failure.value(name)
     base = failure.value(value.view_of) if value is not None and value.view_of else None
     if base is not None and base.leaf and base.requires_grad:

@@ -1,6 +1,7 @@
 """Parameters that an optimizer holds, and that no backward has given a gradient in any of its steps.
 
-Said only where a line is known that cuts off what is computed from them: a parameter that is not used may be meant.
+Said only where a line is known that cuts off what is computed from them, or a checkpoint that recorded nothing: a
+parameter that is not used may be meant.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from graphwidget.diagnosis.findings.refusals import checkpoints
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.way_forward import CutOff, cuts_behind
 from graphwidget.diagnosis.source import text_edit
@@ -18,6 +20,7 @@ from graphwidget.model import Finding, Fix, Place, Record, StarvedParameters
 __all__ = ["find"]
 
 MOST_NAMED = 4
+_CHECKPOINT = "CheckpointFunctionBackward"
 MOST_FOLLOWED = 40  # parameters whose use is looked for in the text
 
 _WHY = {
@@ -39,6 +42,7 @@ def find(record: Record) -> Iterator[Finding]:
     written = {path for write in (*record.writes, *record.hidden) if not write.optimizer for path in write.paths}
     for starved in record.starved:
         by_line: dict[tuple[int, int], tuple[CutOff, list[str]]] = {}
+        left: list[str] = []
         for path in starved.paths[:MOST_FOLLOWED]:
             if path in given or path in written:
                 continue
@@ -46,9 +50,35 @@ def find(record: Record) -> Iterator[Finding]:
             if cuts:
                 key = (cuts[0].run.run, cuts[0].statement.lineno)
                 by_line.setdefault(key, (cuts[0], []))[1].append(path)
+            else:
+                left.append(spoken(path))
         for cut, paths in by_line.values():
             if len(paths) < starved.held:
                 yield _of(record, starved, cut, tuple(dict.fromkeys(map(spoken, paths))))
+
+        if left:
+            yield from _in_checkpoint(record, starved, tuple(dict.fromkeys(left)))
+
+
+def _in_checkpoint(record: Record, starved: StarvedParameters, paths: tuple[str, ...]) -> Iterator[Finding]:
+    """Where the only re-entrant checkpoint recorded nothing in any call: none of its inputs required grad."""
+    found = checkpoints.reentrant(record)
+    graphs = [call.graph for call in record.calls if call.graph is not None]
+    if len(found) != 1 or not graphs or any(_CHECKPOINT in map(graph.name_of, range(len(graph))) for graph in graphs):
+        return
+    place = place_of(found[0].run, found[0].call.lineno)
+    shown = names(paths, MOST_NAMED)
+    yield Finding(
+        "silent",
+        "warning",
+        f"The optimizer holds {shown}, and in {starved.steps} steps ({where(starved.place) or 'the last one'}) no "
+        f"gradient was there. {short(ast.unparse(found[0].call))} ({where(place)}) is re-entrant, and was in the graph "
+        "of no call: it records only if a tensor that it is given requires grad. Parameters inside it get no gradient.",
+        f"{shown} {'has' if len(paths) == 1 else 'have'} had no gradient in any step of the optimizer.",
+        tensor=paths[0],
+        made_at=place,
+        fixes=(checkpoints.not_reentrant(record, found),),
+    )
 
 
 def _of(record: Record, starved: StarvedParameters, cut: CutOff, paths: tuple[str, ...]) -> Finding:

@@ -47,10 +47,11 @@ type Order = (place: Spot) => number;
  * A number that grows in reading order; equal for places on one line. Cells are read as they stand. Files call each
  * other: where there are any, lines are read in the order in which they first made something.
  */
-function readingOrder({ folded, graph, main }: Context): Order {
+function* readingOrder({ folded: { boxes }, graph, main }: Context): Slices<Order> {
   const first = new Map<number, number>();
   let files = false;
-  folded.boxes.forEach(({ line }, b) => {
+  yield* eachSlice(boxes.length, (b) => {
+    const { line } = boxes[b]!;
     if (!isKnown(line)) return;
     files ||= line.file !== null;
     const key = textOrder(line);
@@ -83,7 +84,7 @@ export function* railFits(context: Context): Slices<boolean> {
   const { above, folded } = context;
   const n = folded.boxes.length;
   if (context.options.rail === false) return false;
-  const orderOf = readingOrder(context);
+  const orderOf = yield* readingOrder(context);
   /** Per box: the order of its line; NaN: unknown. */
   const order = doubles(n).fill(Number.NaN);
   const rows = new Set<number>();
@@ -158,7 +159,7 @@ export function* railItems(
   at: (b: number) => Rect,
   flagAt: (root: Root) => Rect | undefined,
 ): Slices<Item[]> {
-  const orderOf = readingOrder(context);
+  const orderOf = yield* readingOrder(context);
   const rows = new Map<number, Row>();
   const names = [...new Set(context.carriers.values())];
   const rowFor = (place: Spot, { y, h }: Rect): Row => {
