@@ -15,7 +15,7 @@ def apply(cells, fix, order, failed_step):
         return cells, [*order[:at], fix["at"][0], *order[at:]]
     if not fix["edit"]:
         raise CannotApply(f"{fix['id']} has no edit: {fix['text']}")
-    if fix["at"] is None:  # a new statement behind all cells
+    if not fix["edits"]:  # a new statement behind all cells
         return [*cells, "\n".join(line[2:] for line in fix["edit"])], [*order, len(cells) + 1]
     return patched(cells, fix["edits"]), list(order)
 

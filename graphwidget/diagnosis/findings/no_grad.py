@@ -344,7 +344,7 @@ def _gradless(record: Record, cut: Cut) -> Cause:
     text = f"{what} ran under `{name}` ({where(place)}): no graph was built."
     inside = Values(list(record.runs.values())).switching.get(name.split("(")[0].rsplit(".", 1)[-1])
     if inside is not None and isinstance(outer, ast.FunctionDef):  # a decorator of the user's own
-        place = place_of(inside[0], inside[1].lineno)
+        place, at = place_of(inside[0], inside[1].lineno), None
         text = f"{what} runs in what `@{name}` decorates, and that is called under {short(place.source.rstrip(':'))} "
         text += f"({where(place)}): no graph was built."
         sentence = f"Drop `@{name}` (In[{run.cell}], line {line})."
