@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / ".make" / "reports"
 BIN = Path(sys.executable).parent
 PY = [sys.executable, "-m"]
-AT_ONCE = "--numprocesses=2"
+AT_ONCE = ["--numprocesses=2", "--dist=worksteal"]  # the longest tests are not all at the end of one worker
 # Tests that start interpreters, kernels and environments of their own, grow a graph until a thread's stack is full, or
 # run a loop thousands of times.
 SLOW = [
@@ -37,6 +37,8 @@ SLOW = [
     "tests/torch_internals/test_private_names.py",
     "tests/test_package.py",
 ]
+# Browser tests of pages without a kernel.
+PAGES = ["tests/e2e/test_accessible_panels.py", "tests/e2e/test_gallery.py"]
 APART = ["tests/e2e", "tests/scenarios", "tests/fuzz"]
 VITEST = ["npx", "vitest", "run", "--reporter=default", "--reporter=junit"]
 
@@ -60,11 +62,12 @@ SUITES = [
     Suite("js-check", ["npm", "run", "--silent", "check"], ROOT / "js"),
     Suite("bundle", [sys.executable, "setup/check_bundle.py"]),
     Suite("js", [*VITEST, f"--outputFile.junit={REPORTS / 'js'}.xml"], ROOT / "js", counts=True),
-    pytest("unit", AT_ONCE, *(f"--ignore={path}" for path in [*APART, *SLOW])),
-    pytest("slow", AT_ONCE, *SLOW),
-    pytest("fuzz", AT_ONCE, "tests/fuzz"),
-    pytest("scenarios", AT_ONCE, "tests/scenarios"),
-    pytest("e2e", "tests/e2e"),  # one at a time: pages wait for kernels
+    pytest("unit", *AT_ONCE, *(f"--ignore={path}" for path in [*APART, *SLOW])),
+    pytest("slow", *AT_ONCE, *SLOW),
+    pytest("fuzz", *AT_ONCE, "tests/fuzz"),
+    pytest("scenarios", *AT_ONCE, "tests/scenarios"),
+    pytest("pages", *AT_ONCE, *PAGES),
+    pytest("e2e", "tests/e2e", *(f"--ignore={path}" for path in PAGES)),  # one at a time: pages wait for kernels
 ]
 
 
