@@ -161,7 +161,7 @@ CHILDREN = {
 def test_what_a_program_does_behind_the_error_is_limited_and_said(tmp_path, what):
     code, ok, why = CHILDREN[what]
     write(tmp_path, "train.py", TWICE + code)
-    found = fixes(tmp_path, "--try", "--try-seconds", "15", "train.py")
+    found = fixes(tmp_path, "--try", "--try-seconds", "8", "train.py")
     first = next(fix for fix in found if fix["id"] == "retain_graph_earlier_call")
     assert (first["tried"]["ok"], first["status"]) == (ok, "simulated" if ok is None else "tried")
     assert first["tried"]["why"].startswith(why)

@@ -87,7 +87,7 @@ export function Header({ context, graph, boxes, spark }: HeaderProps): VNode {
         role="status"
         aria-label="State"
         data-shape={shape}
-        title={found > 0 ? count(found, "finding") : undefined}
+        title={found > 0 ? `${words} · ${count(found, "finding")}` : words}
       >
         <i aria-hidden="true" />
         <span>{words}</span>
