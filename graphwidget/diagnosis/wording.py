@@ -165,6 +165,9 @@ def root_name(call: BackwardCall) -> str:
         return path.rsplit(":", 1)[-1]
     text = call.place.source.strip()
     found = source.receivers(text)
+    passed, _ = handed_to_call(call)
+    if passed and (not found or re.fullmatch(r"[\w.]+", found[0])):
+        return passed  # the receiver, in ``accelerator.backward(loss)``, is no tensor
     if found and found[0] not in ("torch.autograd", "autograd"):
         return found[0] if len(set(found)) == 1 else "the root"
     outputs = source.asked(text, "outputs") if call.api == "autograd.grad" else []
@@ -175,6 +178,27 @@ def root_name(call: BackwardCall) -> str:
             before = text.split(marker, 1)[0].strip()
             return before.rsplit("=", 1)[-1].strip() if marker == ".backward(" else text
     return "the root"
+
+
+def handed_to_call(call: BackwardCall) -> tuple[str, tuple[int, ...]]:
+    """The tensor of which the line of the call made its root: `loss` in ``accelerator.backward(loss)``.
+
+    With its name stand the nodes that the line made of it: ``loss / 2``. Empty: the root has a name of its own, or was
+    not made of one tensor alone, by that line.
+    """
+    graph = call.graph
+    index = call.roots[0].node if graph is not None and call.roots else -1
+    if graph is None or index < 0:
+        return "", ()
+    names = {owner.node: owner.path for owner in reversed(graph.owners) if owner.kind != "out"}
+    made: list[int] = []
+    while index not in names:
+        place, behind = graph.place_of(index), graph.next(index)
+        if len(behind) != 1 or place is None or source_line(place) != source_line(call.place):
+            return "", ()
+        made.append(index)
+        index = behind[0]
+    return (spoken(names[index]), tuple(made)) if made else ("", ())
 
 
 def when(record: Record, place: Place) -> str:

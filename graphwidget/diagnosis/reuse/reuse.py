@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from graphwidget.diagnosis.reuse.graph_paths import path_to_failure
+from graphwidget.diagnosis.wording import handed_to_call
 from graphwidget.engine.what_if import reachable
 from graphwidget.model import BackwardCall, Kind, Place, Record, SlotState, Snapshot, Write, in_order
 
@@ -100,8 +101,14 @@ class Reuse:
 
     @cached_property
     def built_after(self) -> bool:
-        """Whether anything of the new part was made after the earlier call began."""
-        return any(self.graph.seq[i] >= self.earlier.newest_seq for i in self.new)
+        """Whether anything of the new part was made after the earlier call began.
+
+        What the line of the later call made of its loss does not count: ``accelerator.backward(loss)`` scales it.
+        """
+        _, scaled = handed_to_call(self.later)
+        uids = {self.graph.uid[i] for i in scaled}
+        made = (i for i in self.new if self.graph.seq[i] >= self.earlier.newest_seq)
+        return any(self.graph.uid[i] not in uids for i in made)
 
     @cached_property
     def needed(self) -> frozenset[int]:

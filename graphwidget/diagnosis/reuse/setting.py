@@ -154,7 +154,7 @@ class Setting:
 
         Detached it would have no effect. A running total is no such term: its terms have had their gradients.
         """
-        if self.reuse.same_root or self.carried_state or self.made_in_same_pass:
+        if self.reuse.same_root or self.carried_state:
             return False
         graph = self.reuse.graph
         other = (i for i in self.reuse.new if graph.name_of(i) not in _ADDING and not _scales(graph, i))

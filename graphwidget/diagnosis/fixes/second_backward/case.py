@@ -138,6 +138,10 @@ class Case:
         loop = syntax.loop_at(run.source, b.outer_line)
         if loop is None or not loop.lineno <= (a.outer_line or 0) <= (loop.end_lineno or 0):
             return False
+        made = reuse.carrier_place
+        if made is not None and (made.run, made.iteration) == (b.run, b.iteration) and made.outer_line is not None:
+            if made.outer_line != b.outer_line and loop.lineno <= made.outer_line <= (loop.end_lineno or 0):
+                return False  # this pass made it: by a line of its own, or a function that it called
         made_in_loop = syntax.changed(loop) - syntax.grown(loop)
         edges = [one for one in NamedEdges(setting, reuse.graph, reuse.new).all if one.tensor in reuse.boundary]
         names = [name for one in edges for name in one.names]
