@@ -158,6 +158,9 @@ def is_notebook_s(path: str) -> bool:
     return re.match(r"_{1,3}\d*(?!\w)|Out\[", path) is not None
 
 
+UNNAMED = "the root"  # of a call that a library makes
+
+
 def root_name(call: BackwardCall) -> str:
     """The name or expression on which the call was made, as the user wrote it."""
     path = own_path(call.roots[0]) if call.roots else None
@@ -169,7 +172,7 @@ def root_name(call: BackwardCall) -> str:
     if passed and (not found or re.fullmatch(r"[\w.]+", found[0])):
         return passed  # the receiver, in ``accelerator.backward(loss)``, is no tensor
     if found and found[0] not in ("torch.autograd", "autograd"):
-        return found[0] if len(set(found)) == 1 else "the root"
+        return found[0] if len(set(found)) == 1 else UNNAMED
     outputs = source.asked(text, "outputs") if call.api == "autograd.grad" else []
     if len(outputs) == 1:
         return outputs[0]
@@ -177,7 +180,7 @@ def root_name(call: BackwardCall) -> str:
         if marker in text:
             before = text.split(marker, 1)[0].strip()
             return before.rsplit("=", 1)[-1].strip() if marker == ".backward(" else text
-    return "the root"
+    return UNNAMED
 
 
 def handed_to_call(call: BackwardCall) -> tuple[str, tuple[int, ...]]:
