@@ -169,7 +169,7 @@ def root_name(call: BackwardCall) -> str:
     text = call.place.source.strip()
     found = source.receivers(text)
     passed, _ = handed_to_call(call)
-    if passed and (not found or re.fullmatch(r"[\w.]+", found[0])):
+    if passed:
         return passed  # the receiver, in ``accelerator.backward(loss)``, is no tensor
     if found and found[0] not in ("torch.autograd", "autograd"):
         return found[0] if len(set(found)) == 1 else UNNAMED
@@ -186,12 +186,13 @@ def root_name(call: BackwardCall) -> str:
 def handed_to_call(call: BackwardCall) -> tuple[str, tuple[int, ...]]:
     """The tensor of which the line of the call made its root: `loss` in ``accelerator.backward(loss)``.
 
-    With its name stand the nodes that the line made of it: ``loss / 2``. Empty: the root has a name of its own, or was
-    not made of one tensor alone, by that line.
+    With its name stand the nodes that the line made of it: ``loss / 2``. Empty: the root has a name of its own, was not
+    made of one tensor alone, or the line itself writes what it runs: ``(loss / 2).backward()``.
     """
     graph = call.graph
     index = call.roots[0].node if graph is not None and call.roots else -1
-    if graph is None or index < 0:
+    written = source.receivers(call.place.source.strip())
+    if graph is None or index < 0 or not all(re.fullmatch(r"[\w.]+", one) for one in written):
         return "", ()
     names = {owner.node: owner.path for owner in reversed(graph.owners) if owner.kind != "out"}
     made: list[int] = []

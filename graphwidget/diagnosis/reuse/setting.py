@@ -91,7 +91,7 @@ class Setting:
         if run is None or place.line is None or place.cell != run.cell:
             return False
         found = source.statements_at(run.source, place.line)
-        return bool(found) and source.is_comprehension(found[-1])
+        return bool(found) and source.runs_in_comprehension(found[-1])
 
     @property
     def repeated(self) -> bool:
@@ -134,10 +134,12 @@ class Setting:
         made = {source_line(p) for i in handed if (p := graph.place_of(i)) is not None} if reuse.unrun else set()
         if not made and reuse.carrier_place is not None:
             made = {source_line(reuse.carrier_place)}
-        since = [i for i in range(len(graph)) if graph.seq[i] >= reuse.earlier.newest_seq]
+        # The next value of a state is no part of this call's graph, if the loss is made of the value before it.
+        paths = set(reuse.unrun_paths)
+        now = {o.node for o in graph.owners if o.path in paths and graph.seq[o.node] >= reuse.earlier.newest_seq}
         again = [
             place
-            for i in {*reuse.new, *since} - reuse.unrun
+            for i in {*reuse.new, *now} - reuse.unrun
             if (place := graph.place_of(i)) is not None
             and source_line(place) in made
             and any(_same_operations(graph, i, one) for one in handed)

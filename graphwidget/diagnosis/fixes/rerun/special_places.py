@@ -35,7 +35,7 @@ Maker = tuple[Place, str, list[ast.stmt]]  # a line, the text of its cell, the s
 def in_special_place(setting: Setting) -> Rerun | None:
     """The rerun for a carrier that was made in one of these places."""
     for maker in _makers(setting):
-        for special in (_in_method, _in_closure, _in_generator, _under_a_test, _under_a_decorator):
+        for special in (_under_a_test, _under_a_decorator, _in_method, _in_closure, _in_generator):
             plan = special(setting, maker)
             if plan is not None:
                 return plan
@@ -56,7 +56,7 @@ def _in_method(setting: Setting, maker: Maker) -> Rerun | None:
     body = _made_in(setting, function[1], made.cell)
     if not body or made.cell is None:
         return None
-    if forward is None:
+    if forward is None or function[1].name != "__init__":
         return _before_its_use(setting, made.cell, text, function[1], body)
     if begins_on_head_line(forward):
         return None
