@@ -21,6 +21,12 @@ class Trainer:
     def run(self, loss):
         loss.backward()
 
+class Metric:
+    def __init__(self):
+        self.values = []
+    def update(self, value):
+        self.values.append(value)
+
 class Cached(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -154,3 +160,18 @@ fit(model)
 
 def test_a_pile_that_a_function_knew_by_another_name_is_told_once():
     assert [one.headline for one in findings_of(KEPT)] == ["Graphs of 6 iterations pile up in `model.outputs`."]
+
+
+METRIC = """
+net, metric = nn.Linear(3, 1), Metric()
+for _ in range(6):
+    loss = net(torch.randn(4, 3)).sum()
+    loss.backward()
+    metric.update(loss)
+"""
+
+
+def test_an_object_of_a_library_is_handed_numbers(library):
+    _, fix = first_of(METRIC, Metric=library.Metric)
+    assert [step for step in fix.edit if step.startswith("+")] == ["+ metric.update(loss.detach())"]
+    assert not fix.verified
