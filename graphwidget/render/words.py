@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from graphwidget.model import BackwardCall, Finding, Place, spot_text
 
-__all__ = ["call_text", "callers_text", "count", "function_text", "op_name", "ordinal", "place_text", "spot_text", "whole_text"]
+__all__ = [
+    "call_text",
+    "callers_text",
+    "count",
+    "function_text",
+    "op_name",
+    "ordinal",
+    "place_text",
+    "spot_text",
+    "whole_text",
+]
 
 
 def op_name(name: str) -> str:
