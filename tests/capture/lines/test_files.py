@@ -7,6 +7,7 @@ import os
 import sys
 import sysconfig
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -197,3 +198,13 @@ def test_the_text_of_a_function_ends_with_it_however_long_it_is(length: int, end
     assert before == 3
     assert found.splitlines()[: 3 * length + 1] == text.splitlines()[3 : 3 * length + 4]
     assert "after" not in found
+
+
+def test_code_that_torch_compile_put_in_place_of_a_function_has_the_text_of_its_file(module: Any) -> None:
+    with gw.track() as tracker:
+        loss = module().loss
+        loss(torch.ones(2))
+        made = loss.__code__.replace(co_names=(*loss.__code__.co_names, "__compiled_fn_1"))
+        root = FunctionType(made, loss.__globals__)(torch.ones(2, requires_grad=True))
+        assert places(tracker, root)[0][2:] == ("return y.sum()", "loss")
+        assert not tracker.provenance.book.edited_files()
