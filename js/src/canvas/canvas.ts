@@ -64,7 +64,7 @@ export class Canvas {
   readonly element: HTMLElement;
   readonly overlay = html("div", { class: "gw-overlay" });
   readonly viewport = new Viewport(() => this.#move());
-  space = new Space({ left: 0, top: 0, width: 0, height: 0, items: [], look() {} });
+  space = new Space({ left: 0, top: 0, width: 0, height: 0, items: [], rail: 0, look() {} });
   /** Whether the scene is drawn as a bitmap. */
   big = false;
   /** Key of the tab stop. */
@@ -167,16 +167,21 @@ export class Canvas {
     this.#events.resized();
   }
 
-  /** Something covers so many px at the right: the picture moves left, at the same scale. Nothing is laid out again. */
+  /**
+   * Something covers so many px at the right: the picture moves left. What has no room there, without the code rail,
+   * gets smaller as far as names can be read. Nothing is laid out again.
+   */
   cover(px: number): void {
     if (px === this.#covered) return;
     this.#covered = px;
     const { viewport } = this;
     viewport.width = this.#width - px;
-    const { x, w } = this.space.content;
-    const right = viewport.x + (x + w) * viewport.scale;
-    if (px > 0) viewport.go({ ...viewport, x: viewport.x + Math.min(0, viewport.width - right) });
-    else viewport.go(this.#camera(this.space));
+    const { rail } = this.space.scene;
+    const { x, w, ...rows } = this.space.content;
+    const column = { ...rows, x: x + rail, w: w - rail };
+    viewport.go(px > 0 ? viewport.beside(column) : this.#camera(this.space));
+    // A line of code that is cut off in the middle says nothing.
+    setAttribute(this.element, "data-covered", px > 0 && viewport.toScreen(x, 0)[0] < 0);
   }
 
   /** The camera for a scene: as the user has set it; else everything, the failing node or a loss. */
