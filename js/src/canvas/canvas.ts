@@ -15,6 +15,7 @@ import { runSlices, type Slices } from "../picture/slices.ts";
 import { Bitmap } from "./bitmap.ts";
 import { followGestures } from "./gestures.ts";
 import { Minimap } from "./minimap.ts";
+import { apart, nameOf, tipOf } from "./names.ts";
 import { Signs } from "./signs.ts";
 import { isFocusable, Space } from "./space.ts";
 import { type Box, type Camera, Viewport } from "./viewport.ts";
@@ -53,10 +54,6 @@ interface Drawn {
 
 /** New marks of an item: as text, to compare them later, and as elements. */
 type Made = Map<string, { marks: string; shapes: SVGElement[] }>;
-
-/** The tooltip of an item of which something had to be cut off; "": nothing was. */
-const tipOf = ({ marks, label = "" }: Item) =>
-  marks.some((mark) => mark.kind === "text" && mark.cut) ? label.replaceAll(", ", "\n") : "";
 
 const keyAt = (event: Event) => (event.target as Element).closest("[data-key]")?.getAttribute("data-key") ?? "";
 
@@ -322,7 +319,7 @@ export class Canvas {
     if (isFocusable(item))
       setAttributes(g, {
         role: "treeitem",
-        "aria-label": item.label ?? key,
+        "aria-label": nameOf(item),
         "aria-expanded": role === "group" && "false",
         ...this.#standing(key),
       });
@@ -337,7 +334,7 @@ export class Canvas {
     if (!change) return;
     const redraw = () => {
       drawn.marks = change.marks;
-      g.replaceChildren(...change.shapes);
+      g.replaceChildren(...(isFocusable(item) ? apart(change.shapes) : change.shapes));
       g.classList.remove("gw-drains");
       if (!delay) return;
       g.getBoundingClientRect();

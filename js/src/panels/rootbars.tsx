@@ -69,7 +69,7 @@ function RunButton({ context: { act, state }, root, mode, off }: RunProps): VNod
       aria-description={(on ? forecastSentence(state.preview!) : off) || undefined}
       data-on={on ? "" : undefined}
     >
-      {mode === "retain" ? "retain_graph" : "backward()"}
+      {mode === "retain" ? "(retain_graph)" : "backward()"}
     </button>
   );
 }
