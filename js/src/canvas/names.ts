@@ -14,8 +14,10 @@ export const tipOf = (item: Item): string =>
  */
 export function nameOf(item: Item): string {
   const { label = item.key } = item;
-  const drawn = textsOf(item).map(({ text }) => text);
-  return drawn.every((text) => label.startsWith(text)) ? label : `${label}, drawn: ${drawn.join(" ")}`;
+  const drawn = textsOf(item)
+    .map(({ text }) => text)
+    .join(" ");
+  return `${label},`.startsWith(`${drawn},`) || !drawn ? label : `${label}, drawn: ${drawn}`;
 }
 
 /** Shapes with space between them: neighbouring texts are not one word. */
