@@ -143,6 +143,7 @@ export function* inputSlices(plan: Plan, earlier?: Earlier | null): Slices<Layou
     lane: lanes(plan),
     ranksep: rowGap(context.options),
     nodesep: NODE_GAP,
+    most: context.options.widest,
   };
   if (earlier) {
     const { plan: old, placed } = earlier;

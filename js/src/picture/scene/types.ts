@@ -88,6 +88,8 @@ export interface SceneOptions {
   buttons?: boolean;
   /** false: never draw the code rail. */
   rail?: boolean;
+  /** Graphs that share nothing stand below each other where they are wider than this together, in px. */
+  widest?: number | undefined;
   /** The width that the rail keeps, in px: a longer line of code must not make the picture smaller. */
   railWidth?: number | undefined;
   /** The inside of a group: roots outside of it have their lines here, too, and bytes are drawn as bars. */
