@@ -10,7 +10,7 @@ import { type LayoutInput, type LayoutOutput, rowsOf } from "./types.ts";
 /** With more boxes than this, nothing is laid out a second time. */
 const MOST_BOXES = 600;
 /** Room between two shelves, beyond that of two rows, in px. */
-const BETWEEN = 20;
+const BETWEEN = 28;
 
 /** The part of the graph that each box belongs to, numbered from 0. */
 export function partsOf({ n, edges }: Pick<LayoutInput, "n" | "edges">): Int32Array {
