@@ -92,6 +92,10 @@
   for (const text of root.querySelectorAll(".gw-foot text"))
     if (box(text).w && box(text).x + box(text).w > frame.x + frame.w - 1) found.push(`beyond the edge: ${text.textContent}`);
 
+  for (const tool of root.querySelectorAll(".gw-head > *"))
+    if (box(tool).w && box(tool).x + box(tool).w > frame.x + frame.w - 1)
+      found.push(`beyond the edge: ${tool.getAttribute("aria-label") ?? tool.textContent}`);
+
   const hasTooltip = (element) => {
     for (let at = element; at && at !== root.parentElement; at = at.parentElement)
       if (at.getAttribute("title") || [...at.children].some((child) => child.tagName === "title" && child.textContent))

@@ -62,6 +62,13 @@ def test_the_same_holds_in_a_narrow_view(browser, name):
         assert page.locator(".graphwidget").evaluate(FLAWS) == [], f"{name}, {moment}"
 
 
+@pytest.mark.parametrize("name", ["concatenated", "gan_three_nets", "long_names", "two_losses"])
+def test_and_in_a_compact_one_as_far_as_it_goes(browser, name):
+    for moment, page in views(browser, name, 480):
+        flaws = page.locator(".graphwidget").evaluate(FLAWS)
+        assert [flaw for flaw in flaws if "sight" not in flaw] == [], f"{name}, {moment}"
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_low_view_shows_the_failing_node_and_its_calls(browser, theme):
     page = open_view(browser, moments("two_losses")[-1][1], 900, 220, theme)

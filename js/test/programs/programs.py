@@ -242,4 +242,44 @@ PROGRAMS |= {
         ),
     ),
 }
+# Where there is little room: graphs that share nothing, wide repeats under two roots, long names.
+PROGRAMS |= {
+    "gan_three_nets": Program(
+        (
+            SETUP + "G = nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 4))\n"
+            "D, E = nn.Sequential(nn.Linear(4, 8), nn.LeakyReLU(0.2), nn.Linear(8, 1)), nn.Linear(4, 2)\n"
+            "opt_G, opt_D = torch.optim.Adam([*G.parameters(), *E.parameters()]), torch.optim.Adam(D.parameters())\n"
+            "bce, real, one, zero = nn.BCEWithLogitsLoss(), torch.randn(4, 4), torch.ones(4, 1), torch.zeros(4, 1)",
+            "for epoch in range(3):\n"
+            "    z = torch.randn(4, 2)\n"
+            "    fake = G(z)\n"
+            "    d_loss = bce(D(real), one) + bce(D(fake.detach()), zero)\n"
+            "    opt_D.zero_grad()\n    d_loss.backward()\n    opt_D.step()\n"
+            "    g_loss, code_loss = bce(D(fake), one), F.mse_loss(E(fake), z)\n"
+            "    opt_G.zero_grad()\n    (g_loss + code_loss).backward()\n    opt_G.step()",
+        ),
+    ),
+    "concatenated": Program(
+        (
+            SETUP + "parts = [torch.randn(2, 3, requires_grad=True) for _ in range(10)]",
+            "cat = torch.cat([p.exp() for p in parts], 1)\nst = torch.stack([p.sin() for p in parts])\n"
+            "loss = cat.sum() + st.prod()",
+            "loss.backward()",
+            "cat.sum().backward()",
+        ),
+    ),
+    "long_names": Program(
+        (
+            SETUP + "the_weight_matrix_of_the_first_projection = torch.randn(3, 3, requires_grad=True)",
+            "activation_of_the_hidden_representation_before_dropout = torch.sigmoid("
+            "torch.randn(4, 3) @ the_weight_matrix_of_the_first_projection)\n"
+            "reconstruction_loss_weighted_by_inverse_class_frequency = "
+            "(activation_of_the_hidden_representation_before_dropout ** 2).mean()\n"
+            "regularisation_term_with_a_very_long_name_indeed = "
+            "activation_of_the_hidden_representation_before_dropout.exp().sum()",
+            "reconstruction_loss_weighted_by_inverse_class_frequency.backward()",
+            "regularisation_term_with_a_very_long_name_indeed.backward()",
+        ),
+    ),
+}
 PROGRAMS["lecture"] = lecture()
