@@ -130,6 +130,7 @@ def exports() -> Iterator[Figure]:
 def paint() -> Iterator[Figure]:
     found = script("paint", "--repeat", 3)
     beyond = found["100"] - found["empty"]
+    yield Figure("cell end to painted, the graph of a lecture", found["lecture"], 150, " ms")
     yield Figure("cell end to painted beyond an empty widget, 100 nodes", beyond, 100, " ms")
     yield Figure("cell end to painted, 10,000 nodes", found["10000"], 300, " ms")
     yield Figure("cell end to painted, 100,000 nodes", found["100000"], 2000, " ms")
