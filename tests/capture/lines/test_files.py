@@ -208,3 +208,24 @@ def test_code_that_torch_compile_put_in_place_of_a_function_has_the_text_of_its_
         root = FunctionType(made, loss.__globals__)(torch.ones(2, requires_grad=True))
         assert places(tracker, root)[0][2:] == ("return y.sum()", "loss")
         assert not tracker.provenance.book.edited_files()
+
+
+class _OfAnInstance:
+    """As torch.jit has it: a `forward` for which the class itself cannot be asked."""
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            raise AttributeError("forward")
+        return torch.exp
+
+
+def test_lines_behind_a_module_without_a_forward_of_its_class_are_known() -> None:
+    odd = type("Odd", (torch.nn.Module,), {"forward": _OfAnInstance()})()
+    with gw.track() as tracker:
+        x = odd(torch.ones(2, requires_grad=True))
+        root = x.sum()
+        assert [source for *_, source, _ in places(tracker, root)] == [
+            "root = x.sum()",
+            "x = odd(torch.ones(2, requires_grad=True))",
+        ]
+        assert not tracker.problems
