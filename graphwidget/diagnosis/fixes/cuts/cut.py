@@ -54,15 +54,28 @@ class CuttingContext:
         """The text of the cell of a (cell, line)."""
         return self.setting.text_of_cell(spot[0]) if spot is not None else ""
 
-    @property
+    @cached_property
     def paths(self) -> tuple[str, ...]:
-        """The paths to cut between two passes: tensors that already build on the old part, or else the carriers."""
-        return self.reuse.unrun_paths or self.setting.carrier_names
+        """The paths to cut between two passes: tensors that already build on the old part, or else the carriers.
+
+        Those by which the carriers were read: a name that they had once may be that of another tensor now.
+        """
+        paths = self.reuse.unrun_paths or self.setting.carrier_names
+        read = {name for one in self.later_edges().all if one.tensor in self.reuse.boundary for name in one.names}
+        if not read or not read.isdisjoint(map(local, paths)):
+            return paths
+        now = self.reuse.graph.owners
+        return tuple(o.path for o in now if o.node in self.reuse.boundary and local(o.path) in read) or paths
 
     @cached_property
     def cells(self) -> dict[int, str]:
         """The number of each cell and its text."""
         return Cells.of(self.reuse.record).texts
+
+    @property
+    def files(self) -> frozenset[int]:
+        """The numbers of the cells that are files."""
+        return Cells.of(self.reuse.record).files
 
     @cached_property
     def detaching(self) -> detaching.Detaching:

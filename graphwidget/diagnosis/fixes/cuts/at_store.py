@@ -1,0 +1,175 @@
+"""Cuts at the statement that stores a state for the next pass: it stores the state without its graph.
+
+The statement may stand anywhere: in the loop, in a method, in a callback of another file. What it stores is read by the
+next pass. Whether this pass reads it, too, before its own call, is known from the graphs: a state that had another
+value when the earlier call began was stored after that.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from graphwidget.diagnosis.fixes.cuts.cut import Cut, CuttingContext
+from graphwidget.diagnosis.fixes.cuts.state import Use, edges, with_the_name
+from graphwidget.diagnosis.source import containers, text_edit
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.cells import Spot
+from graphwidget.diagnosis.source.paths import local
+from graphwidget.diagnosis.wording import short
+
+__all__ = ["stored_after_call", "stored_before_call"]
+
+_MAKES_NEW = re.compile(r"\b(new_)?(zeros|ones|full|empty|randn?|tensor)(_like)?$")
+_Store = tuple[int, ast.Assign, ast.expr]  # cell, statement, the one of its targets that is the state
+
+
+def stored_after_call(context: CuttingContext, uses: Sequence[Use]) -> Iterator[Cut]:
+    """Store the state detached, where it is stored behind the call: the pass that stores it has no use for its graph."""
+    yield from _at_stores(context, uses, after_call=True)
+
+
+def stored_before_call(context: CuttingContext, uses: Sequence[Use]) -> Iterator[Cut]:
+    """Store the state detached, if all code that reads it has run before that, in the same function."""
+    yield from _at_stores(context, uses, after_call=False)
+
+
+def _at_stores(context: CuttingContext, uses: Sequence[Use], *, after_call: bool) -> Iterator[Cut]:
+    done = set[str]()
+    for use in uses:
+        for path in use.paths:
+            name = use.whole(path).rsplit(".", 1)[-1]
+            if name in done or _is_stored_after(context, use, path) != after_call:
+                continue
+            done.add(name)
+            gone = _edges(context, uses, name)
+            put = _put_detached(context, use, path) if after_call else None
+            if put is not None:
+                yield Cut(*put, gone)
+                continue
+            stores = list(_stores(context, use, path))
+            if len(stores) == 1 and (after_call or _is_read_before(context, path, stores[0])):
+                yield from _cut(context, use, path, stores[0], gone)
+
+
+def _edges(context: CuttingContext, uses: Sequence[Use], name: str) -> frozenset[int]:
+    """The edges by which statements read the state of this name."""
+    found = set[int]()
+    for use in uses:
+        paths = [path for path in use.paths if use.whole(path).rsplit(".", 1)[-1] == name]
+        found |= edges(context, use, paths) if paths else frozenset()
+    return frozenset(found)
+
+
+def _put_detached(context: CuttingContext, use: Use, path: str) -> tuple[str, Spot, text_edit.Edits] | None:
+    """The one statement that puts carriers into this container puts them in detached: ``self.keys.append(z)``."""
+    names = [local(name) for name in context.paths if use.means(path, name)]
+    if not names or not all(name.endswith("]") for name in names):
+        return None
+    holder, inside = names[0].split("[", 1)[0], {name[name.index("[") :] for name in names}
+    found = [
+        (cell, line, edits)
+        for cell, text in context.cells.items()
+        for line, edits in containers.detached_in(cell, text, holder, inside)
+    ]
+    if len(found) != 1:
+        return None
+    cell, line, edits = found[0]
+    shown = short(text_edit.new_text(context.cells[cell], edits))
+    return f"Store it detached: {shown} (In[{cell}], line {line}).", (cell, line), edits
+
+
+def _is_stored_after(context: CuttingContext, use: Use, path: str) -> bool:
+    """Whether the carrier got this name after the earlier call had begun."""
+    before, now = context.reuse.earlier.graph, context.reuse.graph
+    carriers = {now.uid[i] for i in context.reuse.boundary}
+    named = [{o.path for o in g.owners if g.uid[o.node] in carriers} if g is not None else set() for g in (before, now)]
+    then, there = ({name for name in some if use.means(path, name)} for some in named)
+    return before is not None and bool(there) and not then
+
+
+def _stores(context: CuttingContext, use: Use, path: str) -> Iterator[_Store]:
+    """The assignments that give the state a value that may have a graph."""
+    for cell, text in context.cells.items():
+        tree = source.parse(text)
+        for node in ast.walk(tree) if tree is not None else ():
+            if not isinstance(node, ast.Assign):
+                continue
+            for target in _parts(node.targets):
+                if _is_of(context, cell, target, use, path) and _may_have_a_graph(node, target):
+                    yield cell, node, target
+
+
+def _is_of(context: CuttingContext, cell: int, target: ast.expr, use: Use, path: str) -> bool:
+    """Whether the target of an assignment in a cell is the state that a statement reads by this path.
+
+    An attribute is known by its name. A variable is one that the function has from outside, and not one of its own.
+    """
+    whole = use.whole(path)
+    name = whole.rsplit(".", 1)[-1]
+    if isinstance(target, ast.Attribute):
+        return target.attr == name
+    if not isinstance(target, ast.Name) or target.id != name:
+        return False
+    files = context.files
+    same_names = cell == use.spot[0] or not {cell, use.spot[0]} & files
+    return ("." in whole or same_names) and source.is_from_outside(context.cells[cell], target.lineno, name)
+
+
+def _parts(targets: Sequence[ast.expr]) -> Iterator[ast.expr]:
+    for target in targets:
+        yield from target.elts if isinstance(target, (ast.Tuple, ast.List)) else (target,)
+
+
+def _may_have_a_graph(statement: ast.Assign, target: ast.expr) -> bool:
+    """Not of a constant, of what is detached, or of what is made of numbers alone: ``torch.zeros(2, 4)``."""
+    value, at = source.given_to(statement, ast.unparse(target))
+    text = ast.unparse(value)
+    if re.search(r"\.(detach|item|tolist|numpy|data)\b", text):
+        return False
+    if isinstance(value, ast.Call) and _MAKES_NEW.search(ast.unparse(value.func)):
+        return False
+    return at is not None or any(isinstance(n, (ast.Name, ast.Attribute)) for n in ast.walk(value))
+
+
+def _is_read_before(context: CuttingContext, path: str, store: _Store) -> bool:
+    """Whether all code that reads an attribute of this name stands before the store, in its function."""
+    name, (cell, statement, _) = path.rsplit(".", 1)[-1], store
+    function = source.function_at(context.cells[cell], statement.lineno)
+    if "." not in path or function is None:
+        return False
+    for number, text in context.cells.items():
+        tree = source.parse(text)
+        for node in ast.walk(tree) if tree is not None else ():
+            if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load):
+                inside = node in ast.walk(statement) or function[1].lineno <= node.lineno < statement.lineno
+                if number != cell or not inside:
+                    return False
+    return True
+
+
+def _cut(context: CuttingContext, use: Use, path: str, store: _Store, gone: frozenset[int]) -> Iterator[Cut]:
+    cell, statement, target = store
+    text, written = context.cells[cell], ast.unparse(target)
+    value, at = source.given_to(statement, written)
+    names = [name for name in context.paths if use.means(path, name)]
+    if not gone:
+        return
+    single = at is None and not isinstance(value, (ast.Tuple, ast.List, ast.Dict, ast.IfExp, ast.BoolOp))
+    inside = [name for name in names if local(name).endswith("]") or context.detaching.is_field(name)]
+    if single and not inside:
+        edits = containers.detached_value(cell, text, value)
+        sentence = f"Store it detached: {short(text_edit.new_text(text, edits))} (In[{cell}], line {statement.lineno})."
+        yield Cut(sentence, (cell, statement.lineno), edits, gone)
+        return
+    lines = (
+        with_the_name(context.detaching.lines(names), names, written) if names else [f"{written} = {written}.detach()"]
+    )
+    if not lines:
+        return
+    sure = context.detaching.sure(names) and not isinstance(value, (ast.IfExp, ast.BoolOp))
+    edits = text_edit.insert_after(cell, text, statement.lineno, lines)
+    shown = ", ".join(map(short, lines))
+    sentence = f"Store it detached: {shown} after In[{cell}], line {statement.lineno}."
+    yield Cut(sentence, (cell, statement.lineno), edits, gone, sure=sure)
