@@ -44,12 +44,13 @@ def _at_stores(context: CuttingContext, uses: Sequence[Use], *, after_call: bool
                 continue
             done.add(name)
             gone = _edges(context, uses, name)
-            put = _put_detached(context, use, path) if after_call else None
-            if put is not None:
-                yield Cut(*put, gone)
+            put = _put_detached(context, use, path, gone)
+            if put is not None and put.at is not None:
+                if after_call or _is_read_before(context, path, *put.at):
+                    yield put
                 continue
             stores = list(_stores(context, use, path))
-            if len(stores) == 1 and (after_call or _is_read_before(context, path, stores[0])):
+            if len(stores) == 1 and (after_call or _is_read_before(context, path, stores[0][0], stores[0][1].lineno)):
                 yield from _cut(context, use, path, stores[0], gone)
 
 
@@ -62,7 +63,7 @@ def _edges(context: CuttingContext, uses: Sequence[Use], name: str) -> frozenset
     return frozenset(found)
 
 
-def _put_detached(context: CuttingContext, use: Use, path: str) -> tuple[str, Spot, text_edit.Edits] | None:
+def _put_detached(context: CuttingContext, use: Use, path: str, gone: frozenset[int]) -> Cut | None:
     """The one statement that puts carriers into this container puts them in detached: ``self.keys.append(z)``."""
     names = [local(name) for name in context.paths if use.means(path, name)]
     if not names or not all(name.endswith("]") for name in names):
@@ -77,7 +78,7 @@ def _put_detached(context: CuttingContext, use: Use, path: str) -> tuple[str, Sp
         return None
     cell, line, edits = found[0]
     shown = short(text_edit.new_text(context.cells[cell], edits))
-    return f"Store it detached: {shown} (In[{cell}], line {line}).", (cell, line), edits
+    return Cut(f"Store it detached: {shown} (In[{cell}], line {line}).", (cell, line), edits, gone)
 
 
 def _is_stored_after(context: CuttingContext, use: Use, path: str) -> bool:
@@ -133,18 +134,18 @@ def _may_have_a_graph(statement: ast.Assign, target: ast.expr) -> bool:
     return at is not None or any(isinstance(n, (ast.Name, ast.Attribute)) for n in ast.walk(value))
 
 
-def _is_read_before(context: CuttingContext, path: str, store: _Store) -> bool:
-    """Whether all code that reads an attribute of this name stands before the store, in its function."""
-    name, (cell, statement, _) = path.rsplit(".", 1)[-1], store
-    function = source.function_at(context.cells[cell], statement.lineno)
+def _is_read_before(context: CuttingContext, path: str, cell: int, line: int) -> bool:
+    """Whether all code that reads an attribute of this name stands before the line that stores it, in its function."""
+    name, text = path.rsplit(".", 1)[-1], context.cells[cell]
+    function, store = source.function_at(text, line), source.statements_at(text, line)[-1:]
     if "." not in path or function is None:
         return False
-    for number, text in context.cells.items():
-        tree = source.parse(text)
+    own = {id(node) for statement in store for node in ast.walk(statement)}
+    for number, other in context.cells.items():
+        tree = source.parse(other)
         for node in ast.walk(tree) if tree is not None else ():
             if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load):
-                inside = node in ast.walk(statement) or function[1].lineno <= node.lineno < statement.lineno
-                if number != cell or not inside:
+                if id(node) not in own and (number != cell or not function[1].lineno <= node.lineno < line):
                     return False
     return True
 

@@ -38,6 +38,8 @@ def between_passes(context: CuttingContext) -> Iterator[Cut]:
         yield from _kept_detached(context, place, carried)
     state = list(uses(context))
     yield from stored_after_call(context, state)
+    if len(paths) > 1 and len(set(map(source.last_name, paths))) == 1 and not all(p.endswith("]") for p in paths):
+        yield from before_use(context, state)  # one attribute of several objects: one line for all of them
     for some in dict.fromkeys((paths, tuple(every))):
         lines = context.detaching.lines(some)
         if lines and place is not None:

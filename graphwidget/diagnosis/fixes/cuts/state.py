@@ -122,8 +122,22 @@ def _in_full(context: CuttingContext, text: str, statement: ast.stmt, path: str)
     made = [s for s in made if s.lineno < statement.lineno]
     if not made or not isinstance(made[-1], ast.Assign):
         return path
-    value, _ = source.given_to(made[-1], root)
-    return f"{ast.unparse(value)}{dot}{rest}" if isinstance(value, ast.Attribute) else path
+    attribute = _attribute(source.given_to(made[-1], root)[0])
+    return f"{attribute}{dot}{rest}" if attribute is not None else path
+
+
+def _attribute(value: ast.expr) -> str | None:
+    """The one attribute that a value may be, or is an element of: ``self.h if self.h is not None else zeros(4)``."""
+    parts = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+    parts = value.values if isinstance(value, ast.BoolOp) else parts
+    found = {ast.unparse(one) for one in map(_holder, parts) if isinstance(one, ast.Attribute)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _holder(value: ast.expr) -> ast.expr:
+    while isinstance(value, ast.Subscript):
+        value = value.value
+    return value
 
 
 def _is_state(context: CuttingContext, text: str, whole: str, path: str, statement: ast.stmt) -> bool:
