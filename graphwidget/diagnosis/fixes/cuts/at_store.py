@@ -26,7 +26,7 @@ _Store = tuple[int, ast.Assign, ast.expr]  # cell, statement, the one of its tar
 
 
 def stored_after_call(context: CuttingContext, uses: Sequence[Use]) -> Iterator[Cut]:
-    """Store the state detached, where it is stored behind the call: the pass that stores it has no use for its graph."""
+    """Store the state detached, where it is stored behind the call: that pass has no more use for its graph."""
     yield from _at_stores(context, uses, after_call=True)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from graphwidget.diagnosis.reuse.named_edges import NamedEdge, NamedEdges
@@ -16,6 +17,8 @@ from graphwidget.engine.what_if import reachable
 
 __all__ = ["Cut", "CuttingContext", "edges_of"]
 
+_LEAF = ".detach().requires_grad_()"
+
 
 @dataclass(frozen=True)
 class Cut:
@@ -27,6 +30,8 @@ class Cut:
         Positions of the edges that the edit removes: of the later call's graph, of the earlier call's graph.
     sure
         False: it rebuilds a container of unknown kind, or reads a name that may have no tensor.
+    as_leaves
+        The detached tensors require grad.
     """
 
     sentence: str
@@ -35,6 +40,15 @@ class Cut:
     edges: frozenset[int]
     before: frozenset[int] = frozenset()
     sure: bool = True
+    as_leaves: bool = False
+
+    def with_leaves(self) -> Cut | None:
+        """The same cut, after which the tensors require grad, as leaves. None: its edits detach in another way."""
+        edits = tuple(replace(one, new=re.sub(r"\.detach\(\)(?=$|\n|;)", _LEAF, one.new)) for one in self.edits)
+        sentence = self.sentence.replace(".detach()`", f"{_LEAF}`")
+        if edits == self.edits:
+            return None
+        return replace(self, sentence=sentence, edits=edits, as_leaves=True)
 
 
 def edges_of(named: Iterable[NamedEdge], paths: Collection[str]) -> frozenset[int]:

@@ -47,7 +47,8 @@ class Use:
 def uses(context: CuttingContext) -> Iterator[Use]:
     """The statements that read the state in a pass, those nearest to the old part first, each once."""
     reuse, seen = context.reuse, set[tuple[int, int]]()
-    for place in (reuse.carrier_place, *reuse.uses_by(reuse.later)):
+    crossing = [reuse.graph.place_of(one.user) for one in context.later_edges().carried()]
+    for place in dict.fromkeys((reuse.carrier_place, *reuse.uses_by(reuse.later), *crossing)):
         for spot in _lines_innermost_first(place):
             text = context.text(spot)
             found = source.statements_at(text, spot[1])[-1:]

@@ -128,6 +128,9 @@ def _in_generator(setting: Setting, maker: Maker) -> Rerun | None:
     body = [s for s in made if loops and s.lineno < loops[0].lineno]
     if not body or begins_on_head_line(loops[0]):
         return None
+    head = loops[0].iter if isinstance(loops[0], ast.For) else loops[0].test
+    if any(name in source.names_in(head) for s in body for name in source.targets(s)):
+        return None  # the head reads it once, before all passes
     return _put_before(maker[0].cell, maker[1], body, loops[0].body[0], IN_ITS_LOOP, function[1].name)
 
 

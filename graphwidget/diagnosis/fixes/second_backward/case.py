@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from functools import cached_property
 
 from graphwidget.diagnosis.fixes.cuts.cut import Cut
@@ -80,7 +81,8 @@ class Case:
     def works_if_cut(self, made: Cut) -> bool:
         """Whether it would without the edges of a cut, and a gradient would still reach all `inputs`."""
         graph = cut(self.reuse.graph, made.edges)
-        if not made.sure or simulate(graph, self.reuse.later).ok is not True or not self._inputs_stay(graph):
+        detached = set[int]() if made.as_leaves else {self.reuse.graph.edge_to[edge] for edge in made.edges}
+        if not made.sure or simulate(graph, self.reuse.later).ok is not True or not self._inputs_stay(graph, detached):
             return False
         left = reachable(graph, self.reuse.root_indices)
         wanted = {ref.node for ref in self.reuse.later.inputs} if self.reuse.later.inputs else set(graph.leaves)
@@ -115,14 +117,20 @@ class Case:
                     return True
         return bool(reuse.steps_between and not reuse.earlier.graph)
 
-    def _inputs_stay(self, graph: Snapshot) -> bool:
-        """Whether all `inputs` of the calls since the earlier one would still require grad."""
+    def _inputs_stay(self, graph: Snapshot, detached: Collection[int]) -> bool:
+        """Whether all `inputs` of the calls since the earlier one would still require grad.
+
+        Parameters
+        ----------
+        detached
+            Nodes of tensors whose names then lead to the same without a graph.
+        """
         leaves = set(graph.leaves)
         for call in self.reuse.record.calls:
             if self.reuse.earlier.n < call.n <= self.reuse.later.n and call.graph is not None:
                 uids = (call.graph.uid[ref.node] for ref in call.inputs or () if ref.node >= 0)
                 found = (index for uid in uids if (index := graph.index_of.get(uid)) is not None)
-                if any(leaves.isdisjoint(reachable(graph, [index])) for index in found):
+                if any(index in detached or leaves.isdisjoint(reachable(graph, [index])) for index in found):
                     return False
         return True
 
