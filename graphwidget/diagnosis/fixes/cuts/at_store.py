@@ -15,7 +15,6 @@ from graphwidget.diagnosis.fixes.cuts.cut import Cut, CuttingContext
 from graphwidget.diagnosis.fixes.cuts.state import Use, edges, with_the_name
 from graphwidget.diagnosis.source import containers, text_edit
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source.cells import Spot
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.wording import short
 
