@@ -146,12 +146,21 @@ class Case:
         loop = syntax.loop_at(run.source, b.outer_line)
         if loop is None or not loop.lineno <= (a.outer_line or 0) <= (loop.end_lineno or 0):
             return False
+        if all(self._made_in_its_pass(index, loop) for index in reuse.boundary):
+            return False
         made_in_loop = syntax.changed(loop) - syntax.grown(loop)
         edges = [one for one in NamedEdges(setting, reuse.graph, reuse.new).all if one.tensor in reuse.boundary]
         names = [name for one in edges for name in one.names]
         if any(root_of(name) in made_in_loop for name in names):
             return False
         return any(name.isidentifier() or "[" in name for name in names)
+
+    def _made_in_its_pass(self, index: int, loop: ast.stmt) -> bool:
+        """Whether the pass of a loop that made the later call has made a node, too."""
+        made, later = self.reuse.graph.place_of(index), self.reuse.later.place
+        if made is None or (made.run, made.iteration) != (later.run, later.iteration) or later.iteration is None:
+            return False
+        return loop.lineno <= (made.outer_line or 0) <= (loop.end_lineno or 0)
 
     @cached_property
     def loop_never_ends(self) -> bool:
