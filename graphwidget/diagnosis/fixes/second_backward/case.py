@@ -12,7 +12,7 @@ from graphwidget.diagnosis.fixes.rerun.plan import Rerun, rerun
 from graphwidget.diagnosis.reuse.named_edges import NamedEdges
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import syntax
+from graphwidget.diagnosis.source import containers, syntax
 from graphwidget.diagnosis.source.paths import root_of
 from graphwidget.engine import forecast as engine
 from graphwidget.engine.what_if import anything_stale, bytes_held, cut, reachable, with_nodes_held, with_nothing_stale
@@ -146,14 +146,20 @@ class Case:
         loop = syntax.loop_at(run.source, b.outer_line)
         if loop is None or not loop.lineno <= (a.outer_line or 0) <= (loop.end_lineno or 0):
             return False
-        if all(self._made_in_its_pass(index, loop) for index in reuse.boundary):
-            return False
         made_in_loop = syntax.changed(loop) - syntax.grown(loop)
         edges = [one for one in NamedEdges(setting, reuse.graph, reuse.new).all if one.tensor in reuse.boundary]
         names = [name for one in edges for name in one.names]
+        if all(self._made_in_its_pass(i, loop) for i in reuse.boundary) and not any(map(self._is_put_in, names)):
+            return False
         if any(root_of(name) in made_in_loop for name in names):
             return False
         return any(name.isidentifier() or "[" in name for name in names)
+
+    def _is_put_in(self, name: str) -> bool:
+        """Whether a tensor is in a container that gets elements one by one, so that later passes may find it there."""
+        holder, bracket, rest = name.partition("[")
+        texts = [run.source for run in self.reuse.record.runs.values()]
+        return bool(bracket) and any(containers.detached_in(None, text, holder, [f"[{rest}"]) for text in texts)
 
     def _made_in_its_pass(self, index: int, loop: ast.stmt) -> bool:
         """Whether the pass of a loop that made the later call has made a node, too."""
