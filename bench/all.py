@@ -152,6 +152,15 @@ def growth() -> Iterator[Figure]:
     yield Figure("%load_ext once torch is imported", row["load"], 0.3, " s")
 
 
+def files() -> Iterator[Figure]:
+    found = script("files")
+    some, long = found["imports"], found["long_file"]
+    yield Figure("imports of 1,000 modules, more with a tracker", some["on"] - some["off"], 1, " s")
+    yield Figure("import of 20,000 lines, more with a tracker", long["on"] - long["off"], 2, " s")
+    yield Figure("an error in 20,000 lines, with its note", long["error"], 5, " s")
+    yield Figure("findings for 20,000 lines", long["findings"], 2, " s")
+
+
 def layout() -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         gpt2, dag = (graph_file(name, Path(folder)) for name in ("gpt2", "dag10k"))
@@ -205,7 +214,7 @@ def run() -> Iterator[Figure]:
 
 BENCHES: tuple[Callable[[], Iterator[Figure]], ...] = (
     snapshot, cell_end, overhead, workloads, namespace, findings, growth, wire, layout, frames, paint,
-    stepping, exports, loop, run,
+    stepping, exports, loop, run, files,
 )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from types import CodeType
 __all__ = ["SourceFile", "block_of"]
 
 MAX_FILE = 4 << 20  # bytes of a file that is read when its code is first seen; a longer one when it is needed
+SOME_LINES = 200  # in which the end of a function is looked for at first
 MAX_KEPT = 64 << 20  # bytes of all that have been read and were not needed yet
 _kept = [0]
 
@@ -166,10 +167,19 @@ def block_of(code: CodeType, lines: list[str]) -> tuple[str, int]:
     first = code.co_firstlineno
     if code.co_name == "<module>" or not 0 < first <= len(lines):
         return "\n".join(lines), 0
-    try:
-        block = inspect.getblock([f"{line}\n" for line in lines[first - 1 :]])
-    except (tokenize.TokenError, SyntaxError):
-        block = []
-    text = "".join(block)
+    text = "".join(_block(lines, first - 1))
     # An indented block is parsed below a head, rather than dedented, which would change strings over several lines.
     return ("if True:\n" + text, first - 2) if text[:1].isspace() else (text, first - 1)
+
+
+def _block(lines: list[str], start: int) -> list[str]:
+    """The lines of the function or class that begins at a position, with their ends; empty: it has no end."""
+    for end in (start + SOME_LINES, len(lines)):  # a file has many functions: the rest of it is not read for each
+        some = [f"{line}\n" for line in lines[start:end]]
+        try:
+            block = inspect.getblock(some)
+        except (tokenize.TokenError, SyntaxError):
+            continue
+        if len(block) < len(some) or end >= len(lines):
+            return block
+    return []

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from graphwidget.diagnosis.source.syntax.definitions import function_at
 from graphwidget.diagnosis.source.syntax.names import bound, carried, changed, names_in, names_read
-from graphwidget.diagnosis.source.syntax.statements import parse, statements_at, steps_of
+from graphwidget.diagnosis.source.syntax.statements import nodes_of, statements_at, steps_of
 
 LOOPS = (ast.For, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -44,8 +44,7 @@ def is_comprehension(statement: ast.stmt) -> bool:
 @lru_cache(maxsize=1024)
 def loop_names(source: str) -> frozenset[str]:
     """Names that a `for` assigns: they stand for another tensor in each pass."""
-    tree = parse(source)
-    loops = [n for n in ast.walk(tree) if isinstance(n, (ast.For, ast.comprehension))] if tree else []
+    loops = [n for n in nodes_of(source) if isinstance(n, (ast.For, ast.comprehension))]
     return frozenset(name for loop in loops for name in names_in(loop.target))
 
 
