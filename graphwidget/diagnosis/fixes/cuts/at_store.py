@@ -49,7 +49,9 @@ def _at_stores(context: CuttingContext, uses: Sequence[Use], *, after_call: bool
                     yield put
                 continue
             stores = list(_stores(context, use, path))
-            if len(stores) == 1 and (after_call or _is_read_before(context, path, stores[0][0], stores[0][1].lineno)):
+            if len(stores) != 1 or _sets_by_name(context):
+                continue
+            if after_call or _is_read_before(context, path, stores[0][0], stores[0][1].lineno):
                 yield from _cut(context, use, path, stores[0], gone)
 
 
@@ -90,15 +92,27 @@ def _is_stored_after(context: CuttingContext, use: Use, path: str) -> bool:
 
 
 def _stores(context: CuttingContext, use: Use, path: str) -> Iterator[_Store]:
-    """The assignments that give the state a value that may have a graph."""
+    """The assignments that give the state a value that may have a graph.
+
+    A constructor does not run in each pass: what it assigns is where the state begins, or a number of the same name.
+    """
     for cell, text in context.cells.items():
-        tree = source.parse(text)
-        for node in ast.walk(tree) if tree is not None else ():
-            if not isinstance(node, ast.Assign):
+        for node in source.nodes_of(text):
+            if not isinstance(node, ast.Assign) or _is_in_constructor(text, node):
                 continue
             for target in _parts(node.targets):
                 if _is_of(context, cell, target, use, path) and _may_have_a_graph(node, target):
                     yield cell, node, target
+
+
+def _sets_by_name(context: CuttingContext) -> bool:
+    """Whether code sets attributes by names that it computes: then another line may be the one that stores."""
+    return any(re.search(r"\bsetattr\(|\.__dict__|\bvars\(", text) for text in context.cells.values())
+
+
+def _is_in_constructor(text: str, statement: ast.stmt) -> bool:
+    found = source.function_at(text, statement.lineno)
+    return found is not None and found[1].name in ("__init__", "__new__", "__post_init__")
 
 
 def _is_of(context: CuttingContext, cell: int, target: ast.expr, use: Use, path: str) -> bool:
@@ -109,12 +123,28 @@ def _is_of(context: CuttingContext, cell: int, target: ast.expr, use: Use, path:
     whole = use.whole(path)
     name = whole.rsplit(".", 1)[-1]
     if isinstance(target, ast.Attribute):
-        return target.attr == name
+        return target.attr == name and _may_be_of_one_class(context, cell, target, use, whole)
     if not isinstance(target, ast.Name) or target.id != name:
         return False
     files = context.files
     same_names = cell == use.spot[0] or not {cell, use.spot[0]} & files
-    return ("." in whole or same_names) and source.is_from_outside(context.cells[cell], target.lineno, name)
+    if "." in whole or not ("." in path or same_names):
+        return False
+    return source.is_from_outside(context.cells[cell], target.lineno, name)
+
+
+def _may_be_of_one_class(context: CuttingContext, cell: int, target: ast.Attribute, use: Use, whole: str) -> bool:
+    """Whether ``self.h`` in two methods may be an attribute of one object; of another path nothing is known."""
+    if not whole.startswith("self.") or whole.count(".") > 1 or ast.unparse(target.value) != "self":
+        return True
+    there = source.function_at(context.cells[cell], target.lineno)
+    here = source.function_at(context.text(use.spot), use.statement.lineno)
+    classes = [found[0] for found in (there, here) if found is not None and found[0] is not None]
+    if len(classes) != 2:
+        return True
+    one, other = classes
+    bases = [{source.last_name(ast.unparse(base)) for base in each.bases} for each in classes]
+    return one.name == other.name or one.name in bases[1] or other.name in bases[0]
 
 
 def _parts(targets: Sequence[ast.expr]) -> Iterator[ast.expr]:
@@ -141,8 +171,7 @@ def _is_read_before(context: CuttingContext, path: str, cell: int, line: int) ->
         return False
     own = {id(node) for statement in store for node in ast.walk(statement)}
     for number, other in context.cells.items():
-        tree = source.parse(other)
-        for node in ast.walk(tree) if tree is not None else ():
+        for node in source.nodes_of(other):
             if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load):
                 if id(node) not in own and (number != cell or not function[1].lineno <= node.lineno < line):
                     return False
