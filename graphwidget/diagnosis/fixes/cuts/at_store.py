@@ -15,8 +15,8 @@ from graphwidget.diagnosis.fixes.cuts.cut import Cut, CuttingContext
 from graphwidget.diagnosis.fixes.cuts.state import Use, edges, with_the_name
 from graphwidget.diagnosis.source import containers, text_edit
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source.paths import local
-from graphwidget.diagnosis.wording import short
+from graphwidget.diagnosis.source.paths import is_code, local
+from graphwidget.diagnosis.wording import at, short
 
 __all__ = ["stored_after_call", "stored_before_call"]
 
@@ -36,13 +36,13 @@ def stored_before_call(context: CuttingContext, uses: Sequence[Use]) -> Iterator
 
 def _at_stores(context: CuttingContext, uses: Sequence[Use], *, after_call: bool) -> Iterator[Cut]:
     done = set[str]()
-    for use in uses:
+    for use in (*uses, *(_unread(context) if after_call else ())):
         for path in use.paths:
             name = use.whole(path).rsplit(".", 1)[-1]
             if name in done or _is_stored_after(context, use, path) != after_call:
                 continue
             done.add(name)
-            gone = _edges(context, uses, name)
+            gone = _edges(context, uses, name) or _named(context, use, path)
             put = _put_detached(context, use, path, gone)
             if put is not None and put.at is not None:
                 if after_call or _is_read_before(context, path, *put.at):
@@ -53,6 +53,21 @@ def _at_stores(context: CuttingContext, uses: Sequence[Use], *, after_call: bool
                 continue
             if after_call or _is_read_before(context, path, stores[0][0], stores[0][1].lineno):
                 yield from _cut(context, use, path, stores[0], gone)
+
+
+def _unread(context: CuttingContext) -> Iterator[Use]:
+    """The carriers as if the line that made them read them by their own names: others may read them by local ones."""
+    spot = at(context.reuse.carrier_place)
+    found = source.statements_at(context.text(spot), spot[1])[-1:] if spot is not None else []
+    holders = tuple(dict.fromkeys(local(path).split("[", 1)[0] for path in context.paths if is_code(local(path))))
+    if spot is not None and found and holders:
+        yield Use(spot, found[0], holders, holders)
+
+
+def _named(context: CuttingContext, use: Use, path: str) -> frozenset[int]:
+    """The edges to tensors that are known by no other name than the path."""
+    carried = context.later_edges().carried()
+    return frozenset(one.edge for one in carried if all(use.means(path, name) for name in one.names))
 
 
 def _edges(context: CuttingContext, uses: Sequence[Use], name: str) -> frozenset[int]:
@@ -154,13 +169,13 @@ def _parts(targets: Sequence[ast.expr]) -> Iterator[ast.expr]:
 
 def _may_have_a_graph(statement: ast.Assign, target: ast.expr) -> bool:
     """Not of a constant, of what is detached, or of what is made of numbers alone: ``torch.zeros(2, 4)``."""
-    value, at = source.given_to(statement, ast.unparse(target))
+    value, element = source.given_to(statement, ast.unparse(target))
     text = ast.unparse(value)
     if re.search(r"\.(detach|item|tolist|numpy|data)\b", text):
         return False
     if isinstance(value, ast.Call) and _MAKES_NEW.search(ast.unparse(value.func)):
         return False
-    return at is not None or any(isinstance(n, (ast.Name, ast.Attribute)) for n in ast.walk(value))
+    return element is not None or any(isinstance(n, (ast.Name, ast.Attribute)) for n in ast.walk(value))
 
 
 def _is_read_before(context: CuttingContext, path: str, cell: int, line: int) -> bool:
@@ -181,11 +196,11 @@ def _is_read_before(context: CuttingContext, path: str, cell: int, line: int) ->
 def _cut(context: CuttingContext, use: Use, path: str, store: _Store, gone: frozenset[int]) -> Iterator[Cut]:
     cell, statement, target = store
     text, written = context.cells[cell], ast.unparse(target)
-    value, at = source.given_to(statement, written)
+    value, element = source.given_to(statement, written)
     names = [name for name in context.paths if use.means(path, name)]
     if not gone:
         return
-    single = at is None and not isinstance(value, (ast.Tuple, ast.List, ast.Dict, ast.IfExp, ast.BoolOp))
+    single = element is None and not isinstance(value, (ast.Tuple, ast.List, ast.Dict, ast.IfExp, ast.BoolOp))
     inside = [name for name in names if local(name).endswith("]") or context.detaching.is_field(name)]
     if single and not inside:
         edits = containers.detached_value(cell, text, value)

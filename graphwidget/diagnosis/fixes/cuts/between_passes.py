@@ -49,10 +49,29 @@ def between_passes(context: CuttingContext) -> Iterator[Cut]:
             edits = text_edit.insert_after(place[0], context.text(place), place[1], lines)
             sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} after {where_to}."
             sure = context.detaching.sure(some) and _tensors_there(context, some, place)
-            yield Cut(sentence, place, edits, edges_of(carried, some), sure=sure)
+            yield Cut(sentence, place, edits, _cut_after_call(context, carried, some), sure=sure)
     yield from _before_maker(context)
     yield from stored_before_call(context, state)
     yield from before_use(context, state)
+
+
+def _cut_after_call(context: CuttingContext, carried: Collection[NamedEdge], paths: Collection[str]) -> frozenset[int]:
+    """The edges that detaching these paths right after a call removes.
+
+    A name that a tensor gets later leads to one without a graph only if all names that it had then were detached.
+    """
+    before, now, gone = context.reuse.earlier.graph, context.reuse.graph, set(map(local, paths))
+    then: dict[int, set[str]] = {}
+    for owner in before.owners if before is not None else ():
+        index = now.index_of.get(before.uid[owner.node]) if before is not None else None
+        if index is not None and owner.kind != "out":
+            then.setdefault(index, set()).add(local(owner.path))
+    found = set[int]()
+    for one in carried:
+        names = then.get(one.tensor, one.names)
+        if (one.names if one.names <= names else names) <= gone:
+            found.add(one.edge)
+    return frozenset(found)
 
 
 def _handed_over(context: CuttingContext, place: Spot, carried: Collection[NamedEdge]) -> Iterator[Cut]:
