@@ -20,6 +20,8 @@ from graphwidget.diagnosis.findings.refusals import (
     unexplained,
     unused,
 )
+from graphwidget.diagnosis.findings.refusals.gradients import not_a_number, unlike, without_formula
+from graphwidget.diagnosis.findings.refusals.user_code import hooks, own_code
 from graphwidget.diagnosis.findings.silences import custom, flat, idle_step, kept_grads, loop_order, starved, unheld
 from graphwidget.diagnosis.fixes.harm import destroys
 from graphwidget.diagnosis.locating import located
@@ -43,7 +45,10 @@ EXPLANATIONS: dict[str, Explanation] = {
     "input": lambda _, call: no_grad.of_input(call),
     "no_grad": no_grad.explain,
     "unused": unused.explain,
-    "gradient": custom_functions.of_gradient,
+    "gradient": lambda record, call: custom_functions.of_gradient(record, call) or unlike.of_operation(record, call),
+    "not_a_number": not_a_number.of_call,
+    "no_formula": without_formula.of_call,
+    "hook_changed": hooks.of_changed,
     "no_backward": custom_functions.of_no_backward,
     "once_differentiable": custom_functions.of_once_differentiable,
     "inference": inference.of_call,
@@ -136,7 +141,12 @@ def _of_call(record: Record, call: BackwardCall, *, leaving: bool = False) -> It
     """Yield the finding of a call that raised: the explanation of its message, else where it came from."""
     if call.result != "raised":
         return
-    found = _explained(record, call) or unexplained.of_call(record, call, leaving=leaving)
+    caught = unexplained.is_caught(record, call, leaving=leaving)
+    found = (
+        _explained(record, call)
+        or own_code.of_call(record, call, caught=caught)
+        or unexplained.of_call(record, call, caught=caught)
+    )
     if found is not None:
         yield found
 

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
-from graphwidget.model import BackwardCall, CellRun, Finding, Record, Verdict
+from graphwidget.model import BackwardCall, CellRun, Finding, Record, Verdict, torch_messages
 
 __all__ = ["verdict"]
-
-# Words of PyTorch's messages about recording and running a graph.
-_OF_AUTOGRAD = re.compile(
-    r"autograd|\bbackward\b|requires?[_ ]grad|\bgrad(_fn|_outputs?|ients?)?\b|\bleaf\b|in-?place|\bdifferentia|"
-    r"saved tensor|inference tensor|deepcopy protocol",
-    re.IGNORECASE,
-)
 
 
 def verdict(record: Record, findings: Iterable[Finding]) -> Verdict:
@@ -36,7 +28,7 @@ def verdict(record: Record, findings: Iterable[Finding]) -> Verdict:
     other: dict[object, CellRun] = {}
     for run in (*refused, *outside):
         if _same(run) not in settled and not _leaves(run):
-            of_autograd = run.through_backward or _OF_AUTOGRAD.search(run.error or "")
+            of_autograd = run.through_backward or torch_messages.OF_AUTOGRAD.search(run.error or "")
             (open_ if of_autograd else other).setdefault(_same(run), run)
     return Verdict(
         findings=len(found),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.paths import local, root_of
-from graphwidget.model import BackwardCall, CellRun, Place, Record, TensorRef, cut
+from graphwidget.model import BackwardCall, CellRun, Place, Record, TensorRef, Value, cut
 
 __all__ = [
     "at",
+    "described",
     "in_iteration",
     "iteration_text",
     "is_notebook_s",
@@ -91,6 +93,17 @@ def names(paths: tuple[str, ...], most: int = 3) -> str:
     if len(paths) > most:
         return ", ".join(shown) + f" and {len(paths) - most} more"
     return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
+
+
+def described(values: Mapping[str, Value], most: int = 4) -> str:
+    """A sentence that says what tensors there were: "There `x` is [4, 3], and `w` is [3]." Empty if there are none."""
+    tensors = [(name, one) for name, one in values.items() if one.kind == "tensor"][:most]
+    shown = [f"`{name}` is {list(one.shape)}{_type(one.dtype)}" for name, one in tensors]
+    return f"There {', and '.join(filter(None, [', '.join(shown[:-1]), shown[-1]]))}." if shown else ""
+
+
+def _type(dtype: str) -> str:
+    return f" of {dtype}" if dtype and dtype != "float32" else ""
 
 
 def no_gradient(paths: tuple[str, ...], why: str) -> str:

@@ -87,6 +87,8 @@ class Scene:
     raised_in
         Origin of a call's error: the engine itself; Python code that it ran (a Function's backward, a hook);
         or another call of the engine in that code, whose error says nothing about this call's own graph.
+    inside
+        Of a call: the frames of the user's own code that it ran and that raised, innermost first.
     running
         The modules whose `forward` was running, innermost first. Only of errors that may be about them.
     hooked
@@ -106,6 +108,7 @@ class Scene:
     grad_mode: bool | None = None
     sights: tuple[Sight, ...] = ()
     raised_in: Literal["engine", "python", "call"] = "engine"
+    inside: tuple[Sight, ...] = ()
     running: tuple[RunningModule, ...] = ()
     hooked: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()

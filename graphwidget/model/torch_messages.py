@@ -5,17 +5,16 @@ Each name is a tuple of alternatives: an error is of that kind if its message co
 
 from __future__ import annotations
 
-__all__ = ["AUTOGRAD_CALL", "FORECAST", "says"]
+import re
+
+__all__ = ["AUTOGRAD_CALL", "FORECAST", "OF_AUTOGRAD", "UNDIFFERENTIABLE", "says"]
 
 # ---- an autograd call fails while it runs
 FREED = ("second time", "extra time", "already been freed")
 MODIFIED = ("modified by an inplace operation",)
 DETACHED = ("detached in-place",)
 NO_GRAD = ("does not require grad",)
-INPUT_WITHOUT_GRAD = (
-    "One of the differentiated Tensors does not require grad",
-    "can't retain_grad on Tensor that has requires_grad=False",
-)
+INPUT_WITHOUT_GRAD = ("One of the differentiated Tensors does not require grad",)
 UNUSED = ("appears to not have been used in the graph",)
 
 
@@ -27,6 +26,27 @@ GRADIENT_DEVICE = (" - expected device ",)
 NO_GRADIENT_TYPE = ("expected Variable or None",)
 NO_BACKWARD = ("You must implement either the backward or vjp method",)
 ONCE_DIFFERENTIABLE = ("trying to differentiate twice a function that was marked with @once_differentiable",)
+
+# ---- what the engine finds out about a gradient, while a call runs
+NO_FORMULA = (
+    "derivative for aten::",
+    "the derivative for '",
+    "not differentiable",
+    "does not support automatic differentiation",
+    "don't support automatic differentiation",
+)
+UNDIFFERENTIABLE = re.compile(  # which operation, and by which argument
+    r"derivative for aten::(\w+)|the derivative for '(\w+)(?:: (\w+))?'|forward AD with (\w+)|(\w+)\(\): functions with"
+)
+NOT_A_NUMBER = ("returned nan values in its ",)
+HOOK_CHANGED = (
+    "has changed the size of value",
+    "has changed the type of value",
+    "expected Variable, but hook returned",
+    "Backward hook returned an invalid number of grad_input",
+    "Backward pre hook returned an invalid number of grad_output",
+    "Backward hook for Modules where no input requires gradient",
+)
 
 # ---- an autograd call is refused before it runs
 NOT_SCALAR = ("grad can be implicitly created only for scalar",)
@@ -58,6 +78,55 @@ VIEW_OF_ANOTHER_MODE = ("A view was created in no_grad mode and is", "A view was
 INFERENCE_WRITTEN = ("Inplace update to inference tensor outside InferenceMode",)
 INFERENCE_FLAG = ("Setting requires_grad=True on inference tensor",)
 
+# ---- hooks, and the attribute `.grad`
+HOOK_WITHOUT_GRAD = ("cannot register a hook on a tensor that doesn't require gradient",)
+RETAINED_WITHOUT_GRAD = ("can't retain_grad on Tensor that has requires_grad=False",)
+HOOK_OF_NO_LEAF = ("post accumulate grad hooks cannot be registered on non-leaf tensors",)
+GRADIENT_ASSIGNED = ("attempting to assign a gradient", "assigned grad", "can't assign Variable as its own grad")
+SPARSE = ("sparse gradients",)
+
+# ---- of transforms of functions: vmap, grad, jvp and the like
+NO_ONE_VALUE = (
+    "calling .item() on a Tensor",
+    "data-dependent control flow",
+    "Cannot access data pointer of Tensor that doesn't have storage",
+)
+NO_ONE_SHAPE = ("We do not support batching operators that can",)
+WRITE_TO_UNMAPPED = ("vmap: inplace arithmetic", "vmap: aten::", "which will be updated in place, were not batched")
+RANDOM_IN_VMAP = ("called random operation while in randomness error mode",)
+ARGUMENTS_OF_VMAP = (
+    "We cannot vmap over non-Tensor arguments",
+    "expected in_dim to satisfy",
+    "in_dims is not compatible with the structure",
+    "to have the same size in the mapped dimension",
+    "must only return Tensors, got type",
+    "out_dims is not compatible",
+)
+TRANSFORMED_OUTPUT = (
+    "Expected f(*args) to return",
+    "expected f(*primals) to return only tensors",
+    "should contain a single element",
+    "must be floating-point or complex Tensors",
+)
+NO_RULE = (
+    "In order to use an autograd.Function with functorch transforms",
+    "but it does not have vmap support",
+    "You must implement the jvp function",
+)
+ENGINE_IN_TRANSFORM = (
+    "called inside a functorch transform",
+    "inside of a function being transformed by a functorch transform",
+    "that would mutate a captured Tensor",
+)
+NO_FORWARD_FORMULA = ("Trying to use forward AD with",)
+
+# Words of PyTorch's messages about recording, running and differentiating.
+OF_AUTOGRAD = re.compile(
+    r"autograd|\bbackward\b|requires?[_ ]grad|\bgrad(_fn|_outputs?|ients?)?\b|\bleaf\b|in-?place|\bdifferentia|"
+    r"derivative|saved tensor|inference tensor|deepcopy protocol|functorch|\bvmap\b|forward AD",
+    re.IGNORECASE,
+)
+
 # ---- of checkpoints
 CHECKPOINT_METADATA = ("Recomputed values for the following tensors have different metadata",)
 CHECKPOINT_COUNT = (
@@ -85,6 +154,9 @@ AUTOGRAD_CALL = (
     ("gradient", (*GRADIENTS_COUNTED, *GRADIENT_OF_NO_TENSOR, *GRADIENT_SHAPE, *GRADIENT_DEVICE, *NO_GRADIENT_TYPE)),
     ("no_backward", NO_BACKWARD),
     ("once_differentiable", ONCE_DIFFERENTIABLE),
+    ("not_a_number", NOT_A_NUMBER),
+    ("no_formula", NO_FORMULA),
+    ("hook_changed", HOOK_CHANGED),
     ("inference", (*INFERENCE, *INFERENCE_WRITTEN)),
     ("recomputed", (*CHECKPOINT_METADATA, *CHECKPOINT_COUNT)),
     ("unpacked_twice", CHECKPOINT_UNPACKED),

@@ -78,6 +78,36 @@ def differentiated_once():
     torch.autograd.grad((Own.apply(x) * w).sum(), x, create_graph=True)[0].sum().backward()
 
 
+def not_a_number():
+    with torch.autograd.detect_anomaly(check_nan=True):
+        (torch.zeros(2, requires_grad=True).sqrt() * 0).sum().backward()
+
+
+def hooked(hook):
+    x = torch.ones(2, requires_grad=True)
+    x.register_hook(hook)
+    x.sum().backward()
+
+
+def sparse_gradient():
+    layer = torch.nn.Embedding(3, 2, sparse=True)
+    layer(torch.tensor([0])).sum().backward()
+    torch.optim.Adam(layer.parameters()).step()
+
+
+def own_twice():
+    class Own(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    return Own
+
+
 LEAF = torch.ones(2, requires_grad=True)
 RAISED = {
     "GRADIENTS_COUNTED": lambda: own(lambda g: g),
@@ -107,6 +137,26 @@ RAISED = {
     "NO_DIMENSION": lambda: LEAF.sum()[0],
     "LEGACY_FUNCTION": lambda: type("Old", (torch.autograd.Function,), {"forward": lambda self, x: x})()(LEAF),
     "KEYWORD": lambda: LEAF.sum().backward(retain_variables=True),
+    "NO_FORMULA": lambda: torch.igamma(LEAF, LEAF).sum().backward(),
+    "NOT_A_NUMBER": not_a_number,
+    "HOOK_CHANGED": lambda: hooked(lambda g: g[:1]),
+    "HOOK_WITHOUT_GRAD": lambda: torch.ones(2).register_hook(print),
+    "RETAINED_WITHOUT_GRAD": lambda: torch.ones(2).retain_grad(),
+    "HOOK_OF_NO_LEAF": lambda: (LEAF * 2).register_post_accumulate_grad_hook(print),
+    "GRADIENT_ASSIGNED": lambda: setattr(torch.ones(3, requires_grad=True), "grad", torch.ones(2)),
+    "SPARSE": sparse_gradient,
+    "NO_ONE_VALUE": lambda: torch.vmap(lambda x: x.item())(LEAF),
+    "NO_ONE_SHAPE": lambda: torch.vmap(lambda x: x.nonzero())(torch.ones(2, 2)),
+    "WRITE_TO_UNMAPPED": lambda: torch.vmap(lambda x, y: y.__setitem__(0, x), (0, None))(LEAF, torch.ones(2)),
+    "RANDOM_IN_VMAP": lambda: torch.vmap(lambda x: x + torch.rand(1))(LEAF),
+    "ARGUMENTS_OF_VMAP": lambda: torch.vmap(lambda x, y: x + y)(torch.ones(2), torch.ones(3)),
+    "TRANSFORMED_OUTPUT": lambda: torch.func.grad(lambda x: x * 2)(torch.ones(2)),
+    "NO_RULE": lambda: torch.func.grad(lambda x: own_twice().apply(x).sum())(torch.ones(2)),
+    "ENGINE_IN_TRANSFORM": lambda: torch.func.grad(lambda x: x.requires_grad_().sum())(torch.ones(2)),
+    "NO_FORWARD_FORMULA": lambda: torch.func.jvp(
+        lambda x: torch.nn.functional.ctc_loss(x, torch.tensor([[1]]), torch.tensor([3]), torch.tensor([1])),
+        *((torch.zeros(3, 1, 2),), (torch.zeros(3, 1, 2),)),
+    ),
 }
 
 

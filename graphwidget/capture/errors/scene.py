@@ -37,9 +37,21 @@ def of_call(frame: FrameType | None, error: BaseException, book: Book, texts: Se
         Sources of the cells, the last one first. In the notebook's own frame, all names in them are looked up.
     """
     frames = list(_outwards(frame))
-    inner = [one for one, _ in _inwards(error.__traceback__)]
-    facts = modules.facts(_message(error), inner, _objects([one for one, _ in frames], book))
-    return Scene(torch.is_grad_enabled(), tuple(_sights(frames, book, texts)), _raised_in(error.__traceback__), **facts)
+    inner = list(_inwards(error.__traceback__))
+    facts = modules.facts(_message(error), [one for one, _ in inner], _objects([one for one, _ in frames], book))
+    return Scene(
+        torch.is_grad_enabled(),
+        tuple(_sights(frames, book, texts)),
+        _raised_in(error.__traceback__),
+        inside=tuple(_sights(_of_engine(inner)[::-1], book, ())),
+        **facts,
+    )
+
+
+def _of_engine(frames: Sequence[tuple[FrameType, int]]) -> Sequence[tuple[FrameType, int]]:
+    """Return the frames that the engine has called, outermost first."""
+    calls = [at for at, (frame, _) in enumerate(frames) if frame.f_code.co_name == ti.ENGINE_CALL]
+    return frames[calls[0] + 1 :] if calls else ()
 
 
 def _raised_in(traceback: TracebackType | None) -> Literal["engine", "python", "call"]:

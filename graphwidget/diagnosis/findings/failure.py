@@ -12,7 +12,7 @@ from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.text_edit import Edits
-from graphwidget.diagnosis.wording import at, lasting_name, where
+from graphwidget.diagnosis.wording import at, described, lasting_name, where
 from graphwidget.model import CellRun, Finding, Fix, Place, Record, TensorRef, Value
 
 __all__ = ["Failure"]
@@ -89,6 +89,12 @@ class Failure:
         body = inside[1].body if inside is not None else getattr(source.parse(cell), "body", [])
         loops = [node for loop in source.loops_around(cell, line) for node in ast.walk(loop)]
         yield from (one for one in source.own_statements(body) if one.lineno >= line or one in loops)
+
+    @property
+    def given(self) -> str:
+        """Return the tensors that the line reads, with shapes, as a sentence; empty where none was measured."""
+        read = sorted(source.paths_read(self.statement)) if self.statement is not None else ()
+        return described({name: value for name in read if (value := self.value(name)) is not None})
 
     def leaves(self, name: str) -> list[str]:
         """Return the names of the leaves that a variable was computed from."""

@@ -20,9 +20,12 @@ from graphwidget.diagnosis.findings.refusals import (
     roots,
     several_views,
     single_numbers,
+    transforms,
     unexplained,
     views,
 )
+from graphwidget.diagnosis.findings.refusals.gradients import assigned, sparse, without_formula
+from graphwidget.diagnosis.findings.refusals.user_code import hooks
 from graphwidget.diagnosis.fixes.restore_graph import updates_in_place
 from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import inplace_statements as inplace
@@ -337,5 +340,20 @@ _TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...
     (torch_messages.HOOKED_VIEW_WRITTEN, views.of_hooked_module),
     (torch_messages.VIEW_OF_ANOTHER_MODE, views.of_view_of_another_mode),
     (torch_messages.NOT_REDUCED, replicas.of_unreported),
+    (torch_messages.HOOK_WITHOUT_GRAD, hooks.without_grad),
+    (torch_messages.RETAINED_WITHOUT_GRAD, hooks.without_grad),
+    (torch_messages.HOOK_OF_NO_LEAF, hooks.of_no_leaf),
+    (torch_messages.GRADIENT_ASSIGNED, assigned.of_assigned),
+    (torch_messages.SPARSE, sparse.of_optimizer),
+    (torch_messages.NO_RULE, transforms.of_function),
+    (torch_messages.NO_ONE_VALUE, transforms.of_refusal),
+    (torch_messages.NO_ONE_SHAPE, transforms.of_refusal),
+    (torch_messages.WRITE_TO_UNMAPPED, transforms.of_refusal),
+    (torch_messages.RANDOM_IN_VMAP, transforms.of_refusal),
+    (torch_messages.ARGUMENTS_OF_VMAP, transforms.of_refusal),
+    (torch_messages.TRANSFORMED_OUTPUT, transforms.of_refusal),
+    (torch_messages.ENGINE_IN_TRANSFORM, transforms.of_refusal),
+    (torch_messages.NO_FORWARD_FORMULA, without_formula.of_cell),
+    (torch_messages.NO_FORMULA, without_formula.of_cell),
     (torch_messages.NONE, none_grads.of_none),
 )

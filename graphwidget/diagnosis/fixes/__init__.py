@@ -66,6 +66,15 @@ FIX_IDS = {
     "use_every_parameter": "use a module in the loss, or do not make it",
     "read_saved_once": "read saved tensors once",
     "static_graph": "tell DistributedDataParallel that each pass builds the same graph",
+    # hooks, gradients of another kind, and transforms of functions
+    "mend_the_code": "mend code of the program's own that a backward runs",
+    "finite_gradient": "keep a gradient finite",
+    "dense_gradient": "make a gradient dense",
+    "sparse_optimizer": "use an optimizer that takes sparse gradients",
+    "say_randomness": "say what random numbers are to be under `vmap`",
+    "fitting_dims": "say over which dimensions `vmap` maps",
+    "transform_instead": "transform a function in place of calling the engine in it",
+    "rule_of_the_function": "give a custom Function a rule for a transform",
     # a custom Function
     "return_all_gradients": "return one gradient, or None, for each input",
     "matching_gradient": "return a gradient that is like its input",

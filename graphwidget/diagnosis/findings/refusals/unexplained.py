@@ -7,26 +7,34 @@ from __future__ import annotations
 
 import re
 
+from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.wording import root_name, short, when, where
-from graphwidget.model import BackwardCall, CellRun, Finding, Place, Record, Scene, Snapshot
+from graphwidget.model import BackwardCall, CellRun, Finding, Place, Record, Scene, Snapshot, torch_messages
 
-__all__ = ["of_call", "of_refused"]
+__all__ = ["FROM_OUTSIDE", "is_caught", "of_call", "of_refused"]
 
+_OF_TORCH = ("RuntimeError", "NotImplementedError", "ValueError", "TypeError")
 _MOST_NODES = 3  # that a sentence names
 _NAMED = re.compile(r"\b(\w+Backward\d*)\b")
+_OPERATION = re.compile(r"\b([a-z]\w+_backward)\b")  # svd_backward, of LinalgSvdBackward0
 # What ends the program, and says nothing of the call.
-_FROM_OUTSIDE = ("KeyboardInterrupt", "SystemExit", "GeneratorExit", "CellTimeout")
+FROM_OUTSIDE = ("KeyboardInterrupt", "SystemExit", "GeneratorExit", "CellTimeout")
 
 
-def of_call(record: Record, call: BackwardCall, *, leaving: bool = False) -> Finding | None:
-    """Return what is known of a call that raised: its line, the node where it stopped, the message.
+def is_caught(record: Record, call: BackwardCall, *, leaving: bool = False) -> bool:
+    """Return whether the program has caught the error of a call.
 
     `leaving`: the error is just leaving the call, so it is not known whether the program will catch it.
     """
-    if call.result != "raised" or call.error_type in _FROM_OUTSIDE:
+    run = record.runs.get(call.place.run) if call.place.run is not None else None
+    return not leaving and run is not None and run.error != call.error
+
+
+def of_call(record: Record, call: BackwardCall, *, caught: bool) -> Finding | None:
+    """Return what is known of a call that raised: its line, the node where it stopped, the message."""
+    if call.result != "raised" or call.error_type in FROM_OUTSIDE:
         return None
     run = record.runs.get(call.place.run) if call.place.run is not None else None
-    caught = not leaving and run is not None and run.error != call.error
     scene = record.scenes.get(call.n, Scene())
     nodes = _nodes(call)
     graph = call.graph
@@ -49,21 +57,35 @@ def of_call(record: Record, call: BackwardCall, *, leaving: bool = False) -> Fin
 
 
 def of_refused(record: Record, run: CellRun) -> Finding | None:
-    """Return what is known of a call that was refused before it ran; None for the error of a call that ran."""
-    if not run.through_backward or any(call.error == run.error for call in record.calls if call.result == "raised"):
+    """Return what is known of a call that was refused before it ran, or of a line whose error speaks of gradients.
+
+    None for the error of a call that ran, and for an error that the program's own text says.
+    """
+    if any(call.error == run.error for call in record.calls if call.result == "raised"):
         return None
     place = run.error_place or Place(run.cell, None)
-    if run.error_type in _FROM_OUTSIDE:
+    if run.error_type in FROM_OUTSIDE or not (run.through_backward or _is_of_autograd(record, run)):
         return None
+    before = " before any node ran" if run.through_backward else ""
+    given = Failure(record, run, place).given
     return Finding(
         "refused",
         "error",
-        f"{short(place.source)} ({where(place)}) was refused before any node ran.",
+        f"{short(place.source)} ({where(place)}) was refused{before}.{' ' * bool(given)}{given}",
         _headline(place, run.error_type, short(place.source).strip("`")),
         made_at=place,
         failed_at=place,
         unexplained=run.error or "",
     )
+
+
+def _is_of_autograd(record: Record, run: CellRun) -> bool:
+    """Whether the message of an error speaks of gradients, and is not written by the program itself."""
+    message = run.error or ""
+    if run.error_type not in _OF_TORCH or torch_messages.OF_AUTOGRAD.search(message) is None:
+        return False
+    words = re.findall(r"\w+ \w+ \w+", message)
+    return not any(one in other.source for other in record.runs.values() for one in words)
 
 
 def _headline(place: Place, error: str | None, root: str) -> str:
@@ -99,7 +121,12 @@ def _nodes(call: BackwardCall) -> list[int]:
     uids = (call.failed_uid,) if call.failed_uid is not None else call.stopped_at
     nodes = [graph.index_of[uid] for uid in uids if uid in graph.index_of]
     named = set(_NAMED.findall(call.error or ""))
-    meant = [node for node in nodes or range(len(graph)) if graph.name_of(node) in named]
+    own = [one.replace("_", "") for one in _OPERATION.findall(call.error or "")]
+    meant = [
+        node
+        for node in nodes or range(len(graph))
+        if graph.name_of(node) in named or any(one in graph.name_of(node).lower() for one in own)
+    ]
     return meant if meant else nodes
 
 

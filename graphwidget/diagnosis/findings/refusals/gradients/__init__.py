@@ -1,0 +1,1 @@
+"""Gradients that PyTorch refuses: assigned, sparse, of the wrong kind, not a number, or without a formula."""

@@ -1,0 +1,218 @@
+"""What transforms of functions refuse: `vmap`, `grad`, `jvp` of `torch.func`, and of ``torch.autograd.functional``.
+
+One run of the function stands for all elements, or for its derivative. What depends on one value, writes where nothing
+is mapped, or calls the engine in between has no such meaning.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+from graphwidget.diagnosis.findings.failure import Failure
+from graphwidget.diagnosis.findings.refusals.makers import CallText, calls
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.functions import defined
+from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.wording import at, place_of, short, where
+from graphwidget.model import Finding, Fix, Place, torch_messages
+
+__all__ = ["of_function", "of_refusal"]
+
+_TRANSFORMS = ("vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "linearize", "jacobian")
+
+
+class _Reason(NamedTuple):
+    """Why something is refused. `{line}` and `{transform}` in its texts are the line and the transform."""
+
+    words: tuple[str, ...]
+    headline: str
+    why: str
+    fix: Fix
+
+
+_REASONS = (
+    _Reason(
+        torch_messages.NO_ONE_VALUE,
+        "{line} asks for one value, and under {transform} there are many.",
+        "{transform} runs the function once for all elements. In it a tensor stands for all of them, so there is no "
+        "one number that Python could test, print or convert.",
+        Fix(
+            "differentiable_op",
+            "Compute with tensors: `torch.where(condition, a, b)` for an `if`, indexing by tensors for `.item()`.",
+            False,
+        ),
+    ),
+    _Reason(
+        torch_messages.NO_ONE_SHAPE,
+        "The result of {line} has a shape that depends on values, and under {transform} there are many.",
+        "{transform} runs the function once for all elements, so all results have one shape. A boolean mask or "
+        "`nonzero` gives each element another one.",
+        Fix(
+            "differentiable_op",
+            "Keep the shape, and weigh instead of selecting: `torch.where(mask, x, 0)`.",
+            False,
+        ),
+    ),
+    _Reason(
+        torch_messages.WRITE_TO_UNMAPPED,
+        "{line} writes mapped values into a tensor that is not mapped.",
+        "{transform} runs the function once for all elements. What is written differs between them, and the tensor "
+        "that is written to exists once, so it has no room for them.",
+        Fix(
+            "out_of_place",
+            "Make it from what is mapped (`torch.zeros_like(x)`, `x.new_zeros(...)`), or collect results in a list and "
+            "`torch.stack` them. For batch norm, see `track_running_stats=False`.",
+            False,
+        ),
+    ),
+    _Reason(
+        torch_messages.RANDOM_IN_VMAP,
+        "{line} draws random numbers under {transform}.",
+        "{transform} runs the function once for all elements, and has not been told whether each shall get numbers of "
+        "its own.",
+        Fix(
+            "say_randomness",
+            "Say it: `randomness='different'` for numbers of its own for each element, `'same'` for the same ones.",
+            False,
+        ),
+    ),
+    _Reason(
+        torch_messages.ARGUMENTS_OF_VMAP,
+        "{line}: the arguments and `in_dims` or `out_dims` do not fit.",
+        "{transform} maps over one dimension of each argument that is a tensor; `in_dims` has one entry for each "
+        "argument, and None for what is not mapped: a number, a model, or a tensor that all elements share. Only "
+        "tensors can be returned.",
+        Fix(
+            "fitting_dims",
+            "Write one entry for each argument, with None for what all elements share: `in_dims=(0, None)`.",
+            False,
+        ),
+    ),
+    _Reason(
+        torch_messages.TRANSFORMED_OUTPUT,
+        "What the function returns has no gradient of the kind that {line} asks for.",
+        "A gradient is that of one number. `grad` wants a function that returns one; the derivative of several values "
+        "is a Jacobian. What else it returns, pass with `has_aux=True`.",
+        Fix(
+            "scalar_loss",
+            "Let the function return one number (`.sum()`, `.mean()`), or ask for the Jacobian: `torch.func.jacrev`.",
+            False,
+        ),
+    ),
+    _Reason(
+        torch_messages.ENGINE_IN_TRANSFORM,
+        "{line} steers autograd inside a function that is transformed.",
+        "{transform} takes the derivative of the function itself. Inside it, `backward`, `requires_grad_` and writes "
+        "to tensors of outside would bypass it, so they are refused.",
+        Fix(
+            "transform_instead",
+            "Nest transforms: `torch.func.grad` inside of the function. Return new values in place of writing them.",
+            False,
+        ),
+    ),
+)
+
+
+def of_refusal(failure: Failure) -> Finding | None:
+    """The finding for a refusal of a transform."""
+    message = failure.run.error or ""
+    reason = next((one for one in _REASONS if torch_messages.says(message, one.words)), None)
+    if reason is None:
+        return None
+    transform, place = _transform(failure, message)
+    known = {"line": short(failure.text), "transform": f"`{transform}`" if transform else "The transform"}
+    inside = {**known, "transform": known["transform"] if transform else "the transform"}
+    spot = f" {short(place.source)} ({where(place)}) is the call." if place and at(place) != at(failure.place) else ""
+    given = failure.given
+    edits: Edits = _with_randomness(failure, transform) if reason.fix.id == "say_randomness" else ()
+    return failure.finding(
+        reason.headline.format(**inside),
+        f"{reason.why.format(**known)} {short(failure.text)} is in "
+        f"{where(failure.place)}.{spot}{' ' * bool(given)}{given}",
+        replace(reason.fix, at=at(failure.place), edits=edits),
+    )
+
+
+def _transform(failure: Failure, message: str) -> tuple[str, Place | None]:
+    """The transform that was running: the message's or the only one that the running lines call, and its line."""
+    named = re.match(r"(vmap|vjp|jvp|grad|jacrev|jacfwd|hessian)\b", message)
+    found: list[tuple[str, Place]] = []
+    for sight in failure.run.scene.sights:
+        spot = at(sight.place)
+        statement = failure.cells.statement(spot) if spot is not None else None
+        for name in source.calls_in(statement) if statement is not None and not hasattr(statement, "body") else ():
+            last = source.last_name(name)
+            if last in _TRANSFORMS and not name.startswith("torch.autograd.grad"):
+                found.append((last, sight.place))
+    if named is not None:
+        return named[1], next((place for last, place in found if last == named[1]), None)
+    kinds = {last for last, _ in found}
+    return (found[0][0] if len(kinds) == 1 else "", found[0][1] if found else None)
+
+
+def _with_randomness(failure: Failure, transform: str) -> Edits:
+    found = [one for one in calls(failure.record, "vmap") if one.argument("randomness") is None]
+    if len(found) != 1:
+        return ()
+    one: CallText = found[0]
+    return text_edit.with_argument(one.run.cell, one.run.source, one.call, "randomness='different'")
+
+
+# ------------------------------------------------------------------ custom Functions under transforms
+
+
+def of_function(failure: Failure) -> Finding:
+    """A custom Function that has no rule for a transform."""
+    message = failure.run.error or ""
+    name = _applied(failure, message)
+    shown = f"`{name}`" if name else "A custom Function"
+    text = defined(failure.record, name) if name else None
+    place = place_of(text.run, text.made.lineno) if text is not None else None
+    line = f" ({where(place)})" if place is not None else ""
+    lacks: Literal["setup", "vmap", "jvp"] = (
+        "setup" if "setup_context" in message else "vmap" if "vmap support" in message else "jvp"
+    )
+    why = {
+        "setup": "Its `forward` takes `ctx`. A transform runs `forward` on values of its own and saves them apart, so "
+        "it needs the two separate.",
+        "vmap": "It has no rule for many elements at once.",
+        "jvp": "It has a `backward`, and no formula to push a tangent forwards.",
+    }[lacks]
+    what = {
+        "setup": "Write `forward(x)` without `ctx`, and a static method `setup_context(ctx, inputs, output)` that "
+        "saves.",
+        "vmap": "Set `generate_vmap_rule = True` in the class, if its methods use operations of PyTorch only; else "
+        "write a static method `vmap`.",
+        "jvp": "Write a static method `jvp(ctx, *tangents)`, or take the derivative backwards (`vjp`, `jacrev`).",
+    }[lacks]
+    edits: Edits = ()
+    if lacks == "vmap" and text is not None:
+        edits = text_edit.insert_before(
+            text.run.cell, text.run.source, text.made.body[0], ["generate_vmap_rule = True"]
+        )
+    return failure.finding(
+        f"{shown} has no rule for this transform.",
+        f"{short(failure.text)} ({where(failure.place)}) applies {shown}{line} inside a transform of `torch.func` or "
+        f"forward-mode differentiation. {why}",
+        Fix("rule_of_the_function", what, False, at(place or failure.place), edits=edits),
+        tensor=name,
+        cause=place,
+    )
+
+
+def _applied(failure: Failure, message: str) -> str | None:
+    """The class that the line applies, or that the message names."""
+    named = re.search(r"tried to vmap over (\w+)", message)
+    if named is not None:
+        return named[1]
+    nodes = ast.walk(failure.statement) if failure.statement is not None else ()
+    found = {
+        source.last_name(ast.unparse(node.func.value))
+        for node in nodes
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "apply"
+    }
+    return found.pop() if len(found) == 1 else None

@@ -1,0 +1,187 @@
+"""Hooks on tensors: registered where there is no gradient, or returning one that is not like what they were given."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from graphwidget.diagnosis.findings.failure import Failure
+from graphwidget.diagnosis.findings.refusals.makers import calls
+from graphwidget.diagnosis.findings.refusals.user_code.own_code import REGISTERING, handed_to
+from graphwidget.diagnosis.source import grad_modes, text_edit
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.wording import at, place_of, short, where
+from graphwidget.model import BackwardCall, Finding, Fix, Place, Record
+
+__all__ = ["of_changed", "of_no_leaf", "without_grad"]
+
+_ASKING = ("register_hook", "retain_grad", "register_post_accumulate_grad_hook")
+_NAMED = re.compile(r"hook '([^']+)'")
+
+
+def without_grad(failure: Failure) -> Finding:
+    """``x.register_hook(f)`` or ``x.retain_grad()`` where `x` does not require grad."""
+    call = _asking(failure)
+    function = call.func if call is not None else None
+    holder = function.value if isinstance(function, ast.Attribute) else None
+    name = ast.unparse(holder) if holder is not None else None
+    shown = f"`{name}`" if name else "A tensor"
+    verb = "keeps a gradient" if "retain_grad" in (failure.run.error or "") else "calls a hook with a gradient"
+    off = _off(failure)
+    why = f" Gradients were off there: {off[0]} ({where(off[1])})." if off is not None else ""
+    return failure.finding(
+        f"{shown} does not require grad, so no gradient comes to it.",
+        f"{short(failure.text)} {verb} of {shown}, and there will be none: {shown} was computed from nothing that "
+        f"requires grad, or while gradients were off.{why}",
+        *_fixes(failure, name, off is not None),
+        kind="no_grad",
+        tensor=name,
+    )
+
+
+def _asking(failure: Failure) -> ast.Call | None:
+    nodes = ast.walk(failure.statement) if failure.statement is not None else ()
+    found = [
+        node
+        for node in nodes
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ASKING
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _off(failure: Failure) -> tuple[str, Place] | None:
+    """What switched gradients off around one of the running lines, if the text shows it."""
+    for sight in failure.run.scene.sights:
+        spot = at(sight.place)
+        statement = failure.cells.statement(spot) if spot is not None else None
+        if spot is None or statement is None:
+            continue
+        text = failure.cells.text(spot[0])
+        found = grad_modes.around(text, statement) or grad_modes.decorated_by(text, statement, sight.decorators)
+        if found is not None and found.off:
+            run = next((one for one in failure.record.runs.values() if one.cell == spot[0]), None)
+            return (f"`{found.text}`", place_of(run, found.outer.lineno)) if run is not None else None
+    return None
+
+
+def _fixes(failure: Failure, name: str | None, off: bool) -> tuple[Fix, ...]:
+    value = failure.value(name)
+    whole = value is not None and not re.match("float|bfloat|complex", value.dtype)
+    guard = failure.fix(
+        "skip_none",
+        f"Do it only where there is a gradient: `if {name or 'x'}.requires_grad:`.",
+        text_edit.replace_lines(
+            failure.place.cell,
+            failure.cell,
+            failure.place.line or 0,
+            failure.place.line or 0,
+            [f"if {name}.requires_grad:", f"    {failure.line.strip()}"],
+        )
+        if name and failure.line
+        else (),
+    )
+    if off:
+        return (guard,)
+    if whole:
+        return (
+            failure.fix("float_dtype", "Only tensors of floating point have gradients: ask for one of those."),
+            guard,
+        )
+    edits: Edits = failure.preceded_by([f"{name}.requires_grad_()"]) if name and failure.line else ()
+    let = failure.fix(
+        "unfreeze",
+        f"Let it require grad before: `{name or 'x'}.requires_grad_()`. What is computed from it then has a graph.",
+        edits,
+    )
+    return (let, guard)
+
+
+def of_no_leaf(failure: Failure) -> Finding:
+    """``y.register_post_accumulate_grad_hook(f)`` where `y` was computed."""
+    call = _asking(failure)
+    function = call.func if call is not None else None
+    name = ast.unparse(function.value) if isinstance(function, ast.Attribute) else None
+    shown = f"`{name}`" if name else "A tensor"
+    made = failure.made(failure.computed(name)) if name else ""
+    edits: Edits = ()
+    if isinstance(function, ast.Attribute) and failure.line:
+        new = failure.line.replace(".register_post_accumulate_grad_hook(", ".register_hook(")
+        edits = failure.rewritten(new)
+    return failure.finding(
+        f"{shown} is no leaf, and only leaves accumulate gradients.",
+        f"{shown} was computed{made}. Such a hook is called when `.grad` has been written, and backward writes `.grad` "
+        "into leaves only.",
+        failure.fix("hook_on_the_tensor", "Hook the gradient itself, as it passes: `.register_hook(...)`.", edits),
+        tensor=name,
+    )
+
+
+# ------------------------------------------------------------------ what a hook returns
+
+
+def of_changed(record: Record, call: BackwardCall) -> Finding:
+    """A hook returned a gradient of another shape, type or number than it was given."""
+    message = (call.error or "").strip()
+    named = _NAMED.search(message)
+    module = "Backward hook" in message or "pre hook" in message
+    found = handed_to(record, named[1]) if named is not None else None
+    registered = [
+        one for one in calls(record, *REGISTERING) if module == ("full_backward" in ast.unparse(one.call.func))
+    ]
+    if found is None and named is not None and named[1] == "hook":  # PyTorch's own, around a module's hook
+        registered = [one for one in calls(record, *REGISTERING) if "full_backward" in ast.unparse(one.call.func)]
+    one = found or (registered[0] if len(registered) == 1 else None)
+    place = place_of(one.run, one.call.lineno) if one is not None else None
+    name = _function(one.call) if one is not None else named[1] if named is not None else None
+    returned = _returned(record, name)
+    shown = f"`{name}`" if name else "A hook"
+    line = f" {short(place.source)} ({where(place)}) registered it." if place is not None else ""
+    what = f" {short(returned.source)} ({where(returned)}) returns the new one." if returned is not None else ""
+    of_module = one is not None and "full_backward" in ast.unparse(one.call.func)
+    wants = (
+        "What a module's backward hook returns takes the place of `grad_input`: a tuple with one gradient for each "
+        "input of the module, each like its input, or None where that needs none."
+        if of_module
+        else "What a hook returns takes the place of the gradient that it was given, so it has the same shape, type "
+        "and device. None leaves it as it is."
+    )
+    return Finding(
+        "refused",
+        "error",
+        f"{shown} was called with a gradient, and returned one that PyTorch refuses: "
+        f"{message.rstrip('.')}.{line}{what} {wants}",
+        f"{shown} returns a gradient that is not like the one it replaces.",
+        call.n,
+        made_at=returned or place or call.place,
+        failed_at=call.place,
+        cause=returned or place,
+        names=(name,) if name else (),
+        fixes=(
+            Fix(
+                "matching_gradient",
+                "Return a changed `grad_input`, not `grad_output`, or None."
+                if of_module
+                else "Return one like the argument, or None.",
+                False,
+                at(returned or place),
+            ),
+        ),
+    )
+
+
+def _function(call: ast.Call) -> str | None:
+    given = call.args[0] if call.args else None
+    given = given.func if isinstance(given, ast.Call) else given
+    return source.last_name(ast.unparse(given)) if isinstance(given, (ast.Name, ast.Attribute)) else None
+
+
+def _returned(record: Record, name: str | None) -> Place | None:
+    """The only line that returns a value from the function of that name."""
+    found = []
+    for run in record.runs.values():
+        function = source.function_called(run.source, name) if name else None
+        inside = ast.walk(function) if function is not None else ()
+        found += [(run, one) for one in inside if isinstance(one, ast.Return) and one.value is not None]
+    places = {one.lineno: place_of(run, one.lineno) for run, one in found}
+    return next(iter(places.values())) if len(places) == 1 else None

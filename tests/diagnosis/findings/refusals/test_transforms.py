@@ -1,0 +1,51 @@
+"""What `torch.func` refuses."""
+
+import pytest
+from told import findings_of
+
+DEFINED = "from torch.func import grad, jvp, vmap\nx = torch.ones(4, 3)"
+
+
+def only(*cells: str):
+    (found,) = findings_of(*cells)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("body", "call", "words", "fix"),
+    [
+        ("return a if a.sum() > 0 else -a", "vmap(f)(x)", "asks for one value", "differentiable_op"),
+        ("return a[a > 0]", "vmap(f)(x)", "shape that depends on values", "differentiable_op"),
+        ("return a + torch.rand(3)", "vmap(f)(x)", "draws random numbers", "say_randomness"),
+        ("return a * 2", "grad(f)(x)", "no gradient of the kind", "scalar_loss"),
+        ("a.requires_grad_()\n    return a.sum()", "grad(f)(x)", "steers autograd", "transform_instead"),
+    ],
+)
+def test_a_refusal_has_its_line_and_its_reason(body: str, call: str, words: str, fix: str) -> None:
+    found = only(DEFINED, f"def f(a):\n    {body}", f"out = {call}")
+    assert words in found.headline and found.fixes[0].id == fix and found.failed_at is not None
+
+
+def test_values_written_where_nothing_is_mapped() -> None:
+    found = only(DEFINED, "def f(a):\n    out = torch.zeros(3)\n    out[0] = a[0]\n    return out", "vmap(f)(x)")
+    assert found.headline.startswith("`out[0] = a[0]` writes mapped values")
+    assert found.failed_at.line == 3 and "`vmap(f)(x)` (In[3], line 1) is the call" in found.text
+
+
+def test_randomness_is_said_where_the_only_vmap_is() -> None:
+    found = only(DEFINED, "def f(a):\n    return nn.functional.dropout(a)", "out = vmap(f)(x)")
+    assert found.fixes[0].edits[0].new.endswith("randomness='different'")
+
+
+def test_arguments_that_do_not_fit() -> None:
+    found = only(DEFINED, "out = vmap(lambda a, scale: a * scale)(x, 2.0)")
+    assert found.fixes[0].id == "fitting_dims"
+
+
+def test_a_function_without_a_rule_is_named() -> None:
+    own = (
+        "class Own(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, a):\n        return a * 2\n"
+        "    @staticmethod\n    def backward(ctx, g):\n        return g * 2"
+    )
+    found = only(DEFINED, own, "grad(lambda a: Own.apply(a).sum())(x)")
+    assert found.tensor == "Own" and found.made_at.cell == 2 and "setup_context" in found.fixes[0].text
