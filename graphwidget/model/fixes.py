@@ -28,6 +28,8 @@ class Trial:
     choice
         The fix changes what the program means (what trains, or what counts as an error): that it runs does not make
         it right, so it is never called verified for that.
+    partly
+        The call that had failed succeeded, and later the program failed in another way: there may be a second mistake.
 
     Examples
     --------
@@ -43,6 +45,7 @@ class Trial:
     seconds: float = 0.0
     passes: int = 0
     choice: bool = False
+    partly: bool = False
 
     @property
     def decides(self) -> bool:
@@ -60,6 +63,8 @@ class Trial:
         end = "" if self.why.endswith((".", "!", "?")) else "."
         if self.ok is None:
             return f"Not tried to the end: {self.why}{end}"
+        if self.partly:
+            return f"Tried: {self.why}{end}"
         if not self.ok:
             return f"Tried, and it failed: {self.why}{end}"
         mine = " Whether it is meant so, only you can say." if self.choice else ""

@@ -10,9 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
-from graphwidget.model import BackwardCall, CellError, Finding, Record
+from graphwidget.model import BackwardCall, CellError, Finding, Record, cut
 
 __all__ = ["Account", "Raised", "account_of"]
+
+_QUOTED = 120  # characters of a message that are quoted
 
 
 @dataclass(frozen=True)
@@ -26,8 +28,8 @@ class Raised:
 
     @property
     def text(self) -> str:
-        """Its first line, and where."""
-        first = next(iter(self.message.strip().splitlines()), "")
+        """The beginning of its first line, and where."""
+        first = cut(next(iter(self.message.strip().splitlines()), ""), _QUOTED)
         return f"{self.type}{f': {first}' if first else ''}{f' ({self.spot})' if self.spot else ''}"
 
 

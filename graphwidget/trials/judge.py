@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from graphwidget.diagnosis.fixes import CHOICES
-from graphwidget.model import BackwardCall, Finding, Fix, Trial, bytes_text
+from graphwidget.model import BackwardCall, Finding, Fix, TextEdit, Trial, bytes_text
 from graphwidget.trials.account import Account, Raised
 from graphwidget.trials.rerun import Edited, Rerun
 
@@ -20,6 +21,7 @@ _MOST_NAMED = 3
 _SAME = 3  # passes in which a loss must have had one value before it is called a constant
 # Errors that say something of the machine, or of how a trial is run, and nothing of the fix.
 _NO_ROOM = ("OutOfMemoryError", "MemoryError")
+_OF_NAMES = ("NameError", "UnboundLocalError", "AttributeError")
 _NO_INPUT = ("EOFError", "StdinNotImplementedError")
 
 
@@ -57,6 +59,8 @@ def judge(
         return trial(None, room if new[0].type in _NO_ROOM else "it reads from standard input, and a trial has none")
     if new and 0 < new[0].step < copy.begins:
         return trial(None, f"the program does not run again as it did: before the fix it raised {new[0].text}")
+    if new and _is_past(before, after, finding, call, fix, new[0]):
+        return replace(trial(False, f"it gets past this error, then the program raised {new[0].text}"), partly=True)
     if new:
         return trial(False, f"raised {new[0].text}")
     if after.ended == "time" and after.ran <= before.ran:
@@ -132,6 +136,25 @@ def _new_errors(
         else:
             new.append(one)
     return new
+
+
+def _is_past(
+    before: Account, after: Account, finding: Finding, call: BackwardCall | None, fix: Fix, new: Raised
+) -> bool:
+    """Whether the call that had failed succeeded, and what the program raised then is no other form of the same.
+
+    Nor does it come from a line of the fix, or from a name that the fix has taken away.
+    """
+    if call is None or new.type in _OF_NAMES or after.ran <= before.ran or after.findings.get(finding.kind, 0) > 0:
+        return False
+    return not any(_is_near(edit, new) for edit in fix.edits)
+
+
+def _is_near(edit: TextEdit, error: Raised) -> bool:
+    """Whether an error was raised in a line that an edit wrote, or next to one."""
+    where, _, line = error.spot.rpartition(":" if edit.file is not None else "line ")
+    known = line.isdecimal() and (edit.file is None or where == edit.file)
+    return not error.spot or (known and edit.start[0] <= int(line) <= edit.end[0] + 1 + edit.new.count("\n"))
 
 
 def _own_error(before: Account, finding: Finding, call: BackwardCall | None) -> Raised | None:

@@ -66,12 +66,12 @@ def with_trial(fix: Fix, tried: Trial) -> Fix:
 
 
 def in_order(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
-    """Fixes as a person should try them: what passed, what was not tried or is a choice, and at last what failed."""
+    """Fixes as a person should try them: what passed; what was not tried, is a choice or helped partly; what failed."""
     return tuple(sorted(fixes, key=_rank))
 
 
 def _rank(fix: Fix) -> int:
-    if fix.tried is None or not fix.tried.decides:
+    if fix.tried is None or not fix.tried.decides or fix.tried.partly:
         return 1
     return 0 if fix.tried.passed else 2
 

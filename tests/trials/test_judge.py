@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import records
 
-from graphwidget.model import BackwardCall, Finding, Fix, Trial
+from graphwidget.model import BackwardCall, Finding, Fix, TextEdit, Trial
 from graphwidget.trials.account import Account, Raised
 from graphwidget.trials.judge import hung, judge
 from graphwidget.trials.rerun import Edited, Rerun
@@ -52,6 +52,32 @@ def test_its_own_error_must_be_gone():
 def test_another_error_is_no_success():
     name = Raised(1, "NameError", "name 'h' is not defined", "train.py:8")
     assert judged(replace(AFTER, errors=(name,))).why == "raised NameError: name 'h' is not defined (train.py:8)"
+
+
+def test_a_second_mistake_that_shows_then_is_said():
+    edit = TextEdit((4, 0), (4, 0), "h = h.detach()\n", None, "train.py")
+    fix = replace(FIX, edits=(edit,))
+    later = Raised(1, "KeyError", "'epoch'", "train.py:30")
+    tried = judged(replace(AFTER, errors=(later,), ran=2), fix=fix)
+    assert tried.sentence == "Tried: it gets past this error, then the program raised KeyError: 'epoch' (train.py:30)."
+    passed, failed = replace(fix, tried=Trial(True, "")), replace(fix, tried=Trial(False, ""))
+    partly = with_trial(fix, tried)
+    assert not partly.verified
+    assert in_order([failed, partly, passed]) == (passed, partly, failed)
+
+
+@pytest.mark.parametrize(
+    ("after", "spot"),
+    [
+        (replace(AFTER, ran=1), "train.py:30"),  # the call failed again, in another way
+        (replace(AFTER, ran=2), "train.py:4"),  # the line that the fix wrote
+        (replace(AFTER, ran=2, findings={"second_backward": 1}), "train.py:30"),  # the next pass fails as this one did
+    ],
+)
+def test_what_the_fix_has_caused_is_no_second_mistake(after, spot):
+    fix = replace(FIX, edits=(TextEdit((4, 0), (4, 0), "h = h.detach()\n", None, "train.py"),))
+    tried = judged(replace(after, errors=(Raised(1, "RuntimeError", "…", spot),)), fix=fix)
+    assert tried.ok is False and not tried.partly
 
 
 def test_errors_that_other_cells_raised_before_are_not_new():

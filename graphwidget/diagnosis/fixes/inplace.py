@@ -20,7 +20,7 @@ from graphwidget.diagnosis.source import inplace_statements, text_edit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells, Spot
 from graphwidget.diagnosis.source.text_edit import Edits
-from graphwidget.diagnosis.wording import at, outer_at, root_name, short, source_line, where
+from graphwidget.diagnosis.wording import at, lines_of, outer_at, root_name, short, source_line, where
 from graphwidget.engine.what_if import reachable, with_nothing_stale
 from graphwidget.model import BackwardCall, Fix, Kind, ModuleCall, Place, Record, SlotState, Snapshot, Write
 
@@ -343,8 +343,7 @@ def _saves_what_it_writes(call: BackwardCall, graph: Snapshot, write: Write) -> 
     """
     inside, nodes = reachable(graph, (root.node for root in call.roots)), _savers(call, graph, write)
     hidden = {i for i in inside if graph.kind[i] == Kind.COPY_SLICES and blame.reads_its_target(graph, i)}
-    line = (write.place.cell, write.place.line)
-    here = {i for i in nodes | hidden if (place := graph.place_of(i)) is not None and (place.cell, place.line) == line}
+    here = {i for i in nodes | hidden if at(write.place) in lines_of(graph.place_of(i))}  # also in what the line calls
     return bool(here) or inplace_statements.reads_what_it_writes(write.by), not nodes <= here
 
 

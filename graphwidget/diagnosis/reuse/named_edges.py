@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -80,11 +81,38 @@ class NamedEdges:
         place = self.graph.place_of(user)
         if not names or place is None:
             return names or frozenset()
-        key = (names, place.cell, place.line, place.outer_cell, place.outer_line)  # the same in every iteration
+        key = (names, tensor, place.cell, place.line, place.outer_cell, place.outer_line)  # the same in every iteration
         if key not in self._read:
             read = {name for line in _lines(place) for name in self._names_read(*line)}
-            self._read[key] = frozenset(name for name in names if root_of(name) in read) or names
+            known = frozenset(name for name in names if root_of(name) in read) or names
+            newer = self._read_of_others.get(source_line(place), set()) - self._now[tensor]
+            self._read[key] = known - newer or names - newer or known
         return self._read[key]
+
+    @cached_property
+    def _read_of_others(self) -> dict[tuple[object, int | None], set[str]]:
+        """By line, the names of now of the tensors that its nodes use: there each of them has one meaning.
+
+        In ``last - anchor`` an old tensor that was `last` once, and is `anchor` now, was read as `anchor`.
+        """
+        graph, found = self.graph, dict[tuple[object, int | None], set[str]]()
+        for user in self.users:
+            place = graph.place_of(user)
+            for tensor in graph.next(user) if place is not None else ():
+                if tensor in self._now and graph.place_of(tensor) != place:
+                    found.setdefault(source_line(place), set()).update(self._now[tensor])  # type: ignore[arg-type]
+        return found
+
+    @cached_property
+    def _now(self) -> dict[int, set[str]]:
+        """The names that tensors had just before the later call."""
+        found: dict[int, set[str]] = defaultdict(set)
+        now = self.setting.reuse.graph
+        for owner in now.owners:
+            index = self.graph.index_of.get(now.uid[owner.node])
+            if index is not None and owner.kind != "out":
+                found[index].add(local(owner.path))
+        return found
 
     @cached_property
     def _names(self) -> dict[int, frozenset[str]]:

@@ -39,6 +39,11 @@ class Cells:
         return found
 
     @cached_property
+    def files(self) -> frozenset[int]:
+        """The numbers that stand for files: a file has names of its own, and the cells of a notebook share theirs."""
+        return frozenset(run.cell for run in self._runs if run.file is not None and run.cell is not None)
+
+    @cached_property
     def latest(self) -> list[CellRun]:
         """The last run of each cell, in the order of running."""
         found: dict[object, CellRun] = {}

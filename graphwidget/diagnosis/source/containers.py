@@ -13,6 +13,7 @@ from graphwidget.model import TextEdit
 __all__ = ["detached_in", "detached_value", "taken_in"]
 
 _KEEPING = ("append", "appendleft", "add", "insert")
+_KEEPING_ALL = ("extend", "extendleft")
 
 
 def detached_in(cell: int | None, text: str, holder: str, inside: Iterable[str]) -> list[tuple[int, text_edit.Edits]]:
@@ -27,7 +28,7 @@ def detached_in(cell: int | None, text: str, holder: str, inside: Iterable[str])
     last = holder.rsplit(".", 1)[-1].split("[", 1)[0]
     found: dict[int, text_edit.Edits] = {}
     for node in source.nodes_of(text):
-        put = _put(node)
+        put = _put(node) or _put_all(node)
         if put is None:
             continue
         whole, value, more = put
@@ -37,6 +38,11 @@ def detached_in(cell: int | None, text: str, holder: str, inside: Iterable[str])
             keys.insert(0, key)
         name = whole.attr if isinstance(whole, ast.Attribute) else getattr(whole, "id", None)
         if name != last or value.lineno in found:
+            continue
+        if _put_all(node) is not None:
+            if all(len(path) == len(keys) + more and _leads(keys, path) for path in wanted):
+                start, _ = text_edit.span(text, value)
+                found[value.lineno] = (TextEdit(start, start, "one.detach() for one in ", cell),)
             continue
         rests = {path[len(keys) + more :] for path in wanted if len(path) >= len(keys) + more and _leads(keys, path)}
         edits = _detached(cell, text, value, rests)
@@ -67,6 +73,13 @@ def _put(node: ast.AST) -> tuple[ast.expr, ast.expr, int] | None:
         return (node.targets[0], node.value, 0)
     if isinstance(node, ast.AugAssign) and isinstance(node.value, (ast.List, ast.Tuple)) and len(node.value.elts) == 1:
         return (node.target, node.value.elts[0], 1)
+    return None
+
+
+def _put_all(node: ast.AST) -> tuple[ast.expr, ast.expr, int] | None:
+    """The same where a node puts all elements of a value into a container: ``queue.extend(keys)``."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPING_ALL:
+        return (node.func.value, node.args[0], 1) if len(node.args) == 1 else None
     return None
 
 

@@ -34,6 +34,11 @@ class Detaching:
         """Whether the object with this name is known to contain tensors."""
         return any(one.startswith((f"{name}[", f"{name}.")) for one in self._shown.tensors)
 
+    def is_field(self, path: str) -> bool:
+        """Whether a path leads to a field to which nothing can be assigned: of a named tuple, or a frozen dataclass."""
+        parts = steps(local(path))
+        return len(parts) > 1 and self._shown.is_field(parts)
+
     def sure(self, paths: Collection[str]) -> bool:
         """Whether the containers that these lines rebuild, and their contents, are known and not guessed."""
         self._shown.guessed = False

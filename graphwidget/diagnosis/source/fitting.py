@@ -9,13 +9,13 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
-from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.cells import Cells, Spot
 from graphwidget.model import Fix, Record, TextEdit
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -33,7 +33,8 @@ def checked(record: Record, fix: Fix) -> Fix:
     """The fix unchanged; or, if its edit cannot be made, without it and not verified."""
     if fix.by_hand or (fix.edit and fix.at is None):
         return fix
-    if fix.edits and fix.at is not None and possible(Cells.of(record).texts, fix.edits):
+    cells = Cells.of(record)
+    if fix.edits and fix.at is not None and possible(cells.texts, fix.edits, cells.files):
         return fix
     return replace(fix, verified=False, edit=(), edits=())
 
@@ -70,19 +71,31 @@ def _runs_backward(node: ast.AST) -> bool:
     return isinstance(node, ast.stmt) and source.backward_root(ast.unparse(node)) is not None
 
 
-def possible(cells: dict[int, str], edits: Iterable[TextEdit]) -> bool:
-    """Whether edits can be applied, and leave cells that parse and know each name that they read."""
+def possible(cells: dict[int, str], edits: Iterable[TextEdit], files: Collection[int] = ()) -> bool:
+    """Whether edits can be applied, and leave texts that parse and know each name that they read.
+
+    Parameters
+    ----------
+    files
+        Those of the texts that are files: each has names of its own, and cells share theirs.
+    """
     after = applied(cells, edits)
     if after is None or any(source.parse(text) is None for text in after.texts.values()):
         return False
-    if _loses_a_name(cells, after.texts) or _hides_a_name(after) or _assigns_nowhere(after):
+    shared = [cell for cell in cells if cell not in files]
+    return all(_knows_its_names(cells, after, some) for some in (shared, *([file] for file in files)))
+
+
+def _knows_its_names(cells: dict[int, str], edited: Applied, numbers: Collection[int]) -> bool:
+    """`possible` for texts that share their names, and have been edited."""
+    written = [spot for spot in edited.written if spot[0] in numbers]
+    before, after = ({n: texts[n] for n in texts if n in numbers} for texts in (cells, edited.texts))
+    if before == after:
+        return True
+    if _loses_a_name(before, after) or _hides_a_name(after, written) or _assigns_nowhere(after, written):
         return False
-    foreign = _names(cells, ast.Load) - _names(cells, ast.Store)  # bound by no known text
-    return all(
-        name in foreign or _known(after.texts, *spot, name)
-        for spot in after.written
-        for name in _names_read(after.texts, *spot)
-    )
+    foreign = _names(before, ast.Load) - _names(before, ast.Store)  # bound by no known text
+    return all(name in foreign or _known(after, *spot, name) for spot in written for name in _names_read(after, *spot))
 
 
 @dataclass
@@ -90,7 +103,7 @@ class Applied:
     """The texts of the cells with an edit in them, and the (cell, line)s that it wrote."""
 
     texts: dict[int, str]
-    written: list[tuple[int, int]] = field(default_factory=list)
+    written: list[Spot] = field(default_factory=list)
 
 
 def applied(cells: dict[int, str], edits: Iterable[TextEdit]) -> Applied | None:
@@ -131,16 +144,16 @@ def _loses_a_name(before: dict[int, str], after: dict[int, str]) -> bool:
     return bool(lost & _names(after, ast.Load))
 
 
-def _hides_a_name(after: Applied) -> bool:
+def _hides_a_name(after: dict[int, str], written: Collection[Spot]) -> bool:
     """Whether a new line binds in a function a name from outside that the function reads before."""
-    for cell, line in after.written:
-        around = [s for s in source.statements_at(after.texts[cell], line) if isinstance(s, _Function)]
+    for cell, line in written:
+        around = [s for s in source.statements_at(after[cell], line) if isinstance(s, _Function)]
         if not around:
             continue
         inside, bound = around[-1], dict[str, int]()
         for name, at in _bindings(inside):
             bound[name] = min(at, bound.get(name, at))
-        bound = {name: at for name, at in bound.items() if (cell, at) in after.written}
+        bound = {name: at for name, at in bound.items() if (cell, at) in written}
         own = {argument.arg for argument in _arguments(inside)}
         reads = (n for n in ast.walk(inside) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
         if any(n.id not in own and n.lineno <= bound.get(n.id, 0) for n in reads):
@@ -148,11 +161,11 @@ def _hides_a_name(after: Applied) -> bool:
     return False
 
 
-def _assigns_nowhere(after: Applied) -> bool:
+def _assigns_nowhere(after: dict[int, str], written: Collection[Spot]) -> bool:
     """Whether a new line assigns to a part of a builtin (``list.values = x``) or only annotates (``f:w.grad = x``)."""
-    bound = _names(after.texts, ast.Store)
-    for cell, line in after.written:
-        for statement in source.statements_at(after.texts[cell], line)[-1:]:
+    bound = _names(after, ast.Store)
+    for cell, line in written:
+        for statement in source.statements_at(after[cell], line)[-1:]:
             if isinstance(statement, ast.AnnAssign):  # no edit of ours annotates: it is a path with its frame
                 return True
             roots = {

@@ -80,3 +80,11 @@ def test_a_fix_whose_edit_does_not_fit_is_advice():
         assert (told.verified, told.edits) == (False, ())
     again = Fix("rerun_forward_cell", "Run In[1] again.", True, (1, 1), by_hand=True)
     assert fitting.checked(record, again) == again
+
+
+def test_a_file_does_not_know_the_names_of_another():
+    texts = {-2: "net = make()\nfit(net)\n", -4: "def fit(model):\n    model.loss().backward()\n"}
+    own, others = (text_edit.insert_after(-4, texts[-4], 2, [f"{n}.h = {n}.h.detach()"]) for n in ("model", "net"))
+    assert fitting.possible(texts, others)
+    assert fitting.possible(texts, own, files={-2, -4})
+    assert not fitting.possible(texts, others, files={-2, -4})

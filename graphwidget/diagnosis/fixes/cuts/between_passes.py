@@ -6,8 +6,10 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 
-from graphwidget.diagnosis.fixes.cuts.at_state import at_state, stored_after_call
+from graphwidget.diagnosis.fixes.cuts.at_state import before_use
+from graphwidget.diagnosis.fixes.cuts.at_store import stored_after_call, stored_before_call
 from graphwidget.diagnosis.fixes.cuts.cut import Cut, CuttingContext, edges_of
+from graphwidget.diagnosis.fixes.cuts.state import uses
 from graphwidget.diagnosis.reuse.lines_between import runs_between
 from graphwidget.diagnosis.reuse.named_edges import NamedEdge
 from graphwidget.diagnosis.reuse.setting import Setting
@@ -16,7 +18,7 @@ from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Spot
 from graphwidget.diagnosis.source.none_values import may_be_none
 from graphwidget.diagnosis.source.paths import local
-from graphwidget.diagnosis.wording import at, outer_at, short, where
+from graphwidget.diagnosis.wording import at, outer_at, short, source_line, where
 from graphwidget.model import BackwardCall, TextEdit
 
 __all__ = ["after_call", "between_passes"]
@@ -34,7 +36,10 @@ def between_passes(context: CuttingContext) -> Iterator[Cut]:
     if place is not None:
         yield from _handed_over(context, place, carried)
         yield from _kept_detached(context, place, carried)
-    yield from stored_after_call(context)
+    state = list(uses(context))
+    yield from stored_after_call(context, state)
+    if len(paths) > 1 and len(set(map(source.last_name, paths))) == 1 and not all(p.endswith("]") for p in paths):
+        yield from before_use(context, state)  # one attribute of several objects: one line for all of them
     for some in dict.fromkeys((paths, tuple(every))):
         lines = context.detaching.lines(some)
         if lines and place is not None:
@@ -44,9 +49,29 @@ def between_passes(context: CuttingContext) -> Iterator[Cut]:
             edits = text_edit.insert_after(place[0], context.text(place), place[1], lines)
             sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} after {where_to}."
             sure = context.detaching.sure(some) and _tensors_there(context, some, place)
-            yield Cut(sentence, place, edits, edges_of(carried, some), sure=sure)
+            yield Cut(sentence, place, edits, _cut_after_call(context, carried, some), sure=sure)
     yield from _before_maker(context)
-    yield from at_state(context)
+    yield from stored_before_call(context, state)
+    yield from before_use(context, state)
+
+
+def _cut_after_call(context: CuttingContext, carried: Collection[NamedEdge], paths: Collection[str]) -> frozenset[int]:
+    """The edges that detaching these paths right after a call removes.
+
+    A name that a tensor gets later leads to one without a graph only if all names that it had then were detached.
+    """
+    before, now, gone = context.reuse.earlier.graph, context.reuse.graph, set(map(local, paths))
+    then: dict[int, set[str]] = {}
+    for owner in before.owners if before is not None else ():
+        index = now.index_of.get(before.uid[owner.node]) if before is not None else None
+        if index is not None and owner.kind != "out":
+            then.setdefault(index, set()).add(local(owner.path))
+    found = set[int]()
+    for one in carried:
+        names = then.get(one.tensor, one.names)
+        if (one.names if one.names <= names else names) <= gone:
+            found.add(one.edge)
+    return frozenset(found)
 
 
 def _handed_over(context: CuttingContext, place: Spot, carried: Collection[NamedEdge]) -> Iterator[Cut]:
@@ -110,10 +135,30 @@ def _as_a_method_writes(context: CuttingContext, lines: list[str], paths: Collec
 
 
 def _tensors_there(context: CuttingContext, paths: Collection[str], place: Spot) -> bool:
-    """Whether each of the variables is a tensor when a line is reached for the first time, as far as the texts show."""
+    """Whether each of the paths leads to a tensor when a line is reached for the first time, as far as is known."""
     cells = context.cells
-    names = [name for name in map(local, paths) if name.isidentifier()]
-    return all(source.set_at(list(cells.values()), cells.get(place[0], ""), place[1], name) for name in names)
+    for path in map(local, paths):
+        if path.isidentifier():
+            if not source.set_at(list(cells.values()), cells.get(place[0], ""), place[1], path):
+                return False
+        elif _may_have_been_none(context, path):
+            return False
+    return True
+
+
+def _may_have_been_none(context: CuttingContext, path: str) -> bool:
+    """Whether some text gives None to an attribute of this name, and a call of the loop began when it had no graph."""
+    name = source.last_name(path)
+    given = [getattr(s, "value", None) for text in context.cells.values() for s, _ in source.assigned_as(text, name)]
+    if not any(isinstance(value, ast.Constant) and value.value is None for value in given):
+        return False
+    later = context.reuse.later
+    graphs = [
+        call.graph
+        for call in context.reuse.record.calls
+        if call.n < later.n and source_line(call.place) == source_line(later.place)
+    ]
+    return not graphs or any(g is None or path not in {local(one.path) for one in g.owners} for g in graphs)
 
 
 def _before_maker(context: CuttingContext) -> Iterator[Cut]:

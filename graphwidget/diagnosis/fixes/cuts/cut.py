@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from graphwidget.diagnosis.reuse.named_edges import NamedEdge, NamedEdges
@@ -16,6 +17,8 @@ from graphwidget.engine.what_if import reachable
 
 __all__ = ["Cut", "CuttingContext", "edges_of"]
 
+_LEAF = ".detach().requires_grad_()"
+
 
 @dataclass(frozen=True)
 class Cut:
@@ -27,6 +30,8 @@ class Cut:
         Positions of the edges that the edit removes: of the later call's graph, of the earlier call's graph.
     sure
         False: it rebuilds a container of unknown kind, or reads a name that may have no tensor.
+    as_leaves
+        The detached tensors require grad.
     """
 
     sentence: str
@@ -35,6 +40,15 @@ class Cut:
     edges: frozenset[int]
     before: frozenset[int] = frozenset()
     sure: bool = True
+    as_leaves: bool = False
+
+    def with_leaves(self) -> Cut | None:
+        """The same cut, after which the tensors require grad, as leaves. None: its edits detach in another way."""
+        edits = tuple(replace(one, new=re.sub(r"\.detach\(\)(?=$|\n|;)", _LEAF, one.new)) for one in self.edits)
+        sentence = self.sentence.replace(".detach()`", f"{_LEAF}`")
+        if edits == self.edits:
+            return None
+        return replace(self, sentence=sentence, edits=edits, as_leaves=True)
 
 
 def edges_of(named: Iterable[NamedEdge], paths: Collection[str]) -> frozenset[int]:
@@ -54,15 +68,28 @@ class CuttingContext:
         """The text of the cell of a (cell, line)."""
         return self.setting.text_of_cell(spot[0]) if spot is not None else ""
 
-    @property
+    @cached_property
     def paths(self) -> tuple[str, ...]:
-        """The paths to cut between two passes: tensors that already build on the old part, or else the carriers."""
-        return self.reuse.unrun_paths or self.setting.carrier_names
+        """The paths to cut between two passes: tensors that already build on the old part, or else the carriers.
+
+        Those by which the carriers were read: a name that they had once may be that of another tensor now.
+        """
+        paths = self.reuse.unrun_paths or self.setting.carrier_names
+        read = {name for one in self.later_edges().all if one.tensor in self.reuse.boundary for name in one.names}
+        if not read or not read.isdisjoint(map(local, paths)):
+            return paths
+        now = self.reuse.graph.owners
+        return tuple(o.path for o in now if o.node in self.reuse.boundary and local(o.path) in read) or paths
 
     @cached_property
     def cells(self) -> dict[int, str]:
         """The number of each cell and its text."""
         return Cells.of(self.reuse.record).texts
+
+    @property
+    def files(self) -> frozenset[int]:
+        """The numbers of the cells that are files."""
+        return Cells.of(self.reuse.record).files
 
     @cached_property
     def detaching(self) -> detaching.Detaching:

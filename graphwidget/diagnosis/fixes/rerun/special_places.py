@@ -39,7 +39,8 @@ def in_special_place(setting: Setting) -> Rerun | None:
             plan = special(setting, maker)
             if plan is not None:
                 return plan
-    return None
+    closures = (_in_closure(setting, maker) for maker in _makers(setting, all_callers=True))
+    return next(filter(None, closures), None)
 
 
 def _in_method(setting: Setting, maker: Maker) -> Rerun | None:
@@ -117,16 +118,19 @@ def _ran_since(setting: Setting, cell: int | None, function: ast.FunctionDef) ->
 
 def _in_closure(setting: Setting, maker: Maker) -> Rerun | None:
     """A function reads a variable that the function around it made: compute it in the inner one."""
-    used = next(iter(setting.reuse.uses_by(setting.reuse.later)), None)
-    if used is None or used.line is None or used.cell != maker[0].cell or used.cell is None:
-        return None
     made, text, around = maker
-    inner = [s for s in source.statements_at(text, used.line) if isinstance(s, ast.FunctionDef)]
-    outer = [s for s in around if isinstance(s, ast.FunctionDef)]
-    if not outer or len(inner) < 2 or outer[-1] not in inner[:-1] or begins_on_head_line(inner[-1]):
-        return None
-    body = [s for s in _made_in(setting, outer[-1], made.cell) if s not in inner]
-    return _put_before(used.cell, text, body, first_step(inner[-1]), AT_START, inner[-1].name) if body else None
+    used = next(iter(setting.reuse.uses_by(setting.reuse.later)), None)
+    outer = [s for s in around if isinstance(s, ast.FunctionDef)][-1:]
+    for cell, line in reversed(lines_of(used)):
+        inner = [s for s in source.statements_at(text, line) if isinstance(s, ast.FunctionDef)]
+        if cell != made.cell or not outer or outer[0] not in inner[:-1] or begins_on_head_line(inner[-1]):
+            continue
+        lines = _lines_to_rerun(setting, cell)
+        own = (s for s in source.own_statements(outer[0].body) if not hasattr(s, "body"))
+        simple = [s for s in own if s.lineno < inner[-1].lineno]
+        body = [s for s in simple if any(s.lineno <= one <= (s.end_lineno or 0) for one in lines)]
+        return _put_before(cell, text, body, first_step(inner[-1]), AT_START, inner[-1].name) if body else None
+    return None
 
 
 def _in_generator(setting: Setting, maker: Maker) -> Rerun | None:
@@ -139,6 +143,9 @@ def _in_generator(setting: Setting, maker: Maker) -> Rerun | None:
     body = [s for s in made if loops and s.lineno < loops[0].lineno]
     if not body or begins_on_head_line(loops[0]):
         return None
+    head = loops[0].iter if isinstance(loops[0], ast.For) else loops[0].test
+    if any(name in source.names_in(head) for s in body for name in source.targets(s)):
+        return None  # the head reads it once, before all passes
     return _put_before(maker[0].cell, maker[1], body, loops[0].body[0], IN_ITS_LOOP, function[1].name)
 
 
@@ -175,16 +182,21 @@ def _under_a_decorator(_: Setting, maker: Maker) -> Rerun | None:
     return Rerun(f"Compute it in each pass: {what} ({here}).", (cell, decorator.lineno), edits)
 
 
-def _makers(setting: Setting) -> Iterator[Maker]:
+def _makers(setting: Setting, *, all_callers: bool = False) -> Iterator[Maker]:
     """Where the carrier was made, and the calling lines, innermost first, up to code that also runs backward.
 
     Each with the text of its cell, and the statements around it.
+
+    Parameters
+    ----------
+    all_callers
+        Also the lines of that code.
     """
     made = setting.reuse.carrier_place
     running = {_home(setting, spot) for spot in lines_of(setting.reuse.later.place)}
     for place in (made, *reversed(made.stack)) if made is not None else ():
         spot = at(place)
-        if spot is None or (place is not made and _home(setting, spot) in running):
+        if spot is None or (place is not made and not all_callers and _home(setting, spot) in running):
             return
         text = setting.text_of_cell(spot[0])
         around = source.statements_at(text, spot[1])
@@ -200,9 +212,14 @@ def _home(setting: Setting, spot: tuple[int, int]) -> tuple[int, int]:
 
 def _made_in(setting: Setting, function: ast.FunctionDef, cell: int | None) -> list[ast.stmt]:
     """The statements of a function's body that made what has to be fresh."""
-    spots = {spot for place in places_to_rerun(setting, False) for spot in lines_of(place)}
-    lines = [line for at, line in spots if at == cell]
+    lines = _lines_to_rerun(setting, cell)
     return [s for s in function.body if any(s.lineno <= line <= (s.end_lineno or 0) for line in lines)]
+
+
+def _lines_to_rerun(setting: Setting, cell: int | None) -> list[int]:
+    """The lines of a cell that made, or called what made, what has to be fresh."""
+    spots = {spot for place in places_to_rerun(setting, False) for spot in lines_of(place)}
+    return [line for at, line in spots if at == cell]
 
 
 def _put_before(cell: int, text: str, body: list[ast.stmt], first: ast.stmt, sentence: str, function: str) -> Rerun:

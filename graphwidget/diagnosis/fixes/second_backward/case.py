@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from functools import cached_property
 
 from graphwidget.diagnosis.fixes.cuts.cut import Cut
@@ -11,8 +12,8 @@ from graphwidget.diagnosis.fixes.rerun.plan import Rerun, rerun
 from graphwidget.diagnosis.reuse.named_edges import NamedEdges
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import syntax
-from graphwidget.diagnosis.source.paths import local, root_of
+from graphwidget.diagnosis.source import containers, syntax
+from graphwidget.diagnosis.source.paths import root_of
 from graphwidget.engine import forecast as engine
 from graphwidget.engine.what_if import anything_stale, bytes_held, cut, reachable, with_nodes_held, with_nothing_stale
 from graphwidget.model import BackwardCall, Forecast, Snapshot
@@ -80,7 +81,8 @@ class Case:
     def works_if_cut(self, made: Cut) -> bool:
         """Whether it would without the edges of a cut, and a gradient would still reach all `inputs`."""
         graph = cut(self.reuse.graph, made.edges)
-        if not made.sure or simulate(graph, self.reuse.later).ok is not True or not self._inputs_stay(graph):
+        detached = set[int]() if made.as_leaves else {self.reuse.graph.edge_to[edge] for edge in made.edges}
+        if not made.sure or simulate(graph, self.reuse.later).ok is not True or not self._inputs_stay(graph, detached):
             return False
         left = reachable(graph, self.reuse.root_indices)
         wanted = {ref.node for ref in self.reuse.later.inputs} if self.reuse.later.inputs else set(graph.leaves)
@@ -115,14 +117,20 @@ class Case:
                     return True
         return bool(reuse.steps_between and not reuse.earlier.graph)
 
-    def _inputs_stay(self, graph: Snapshot) -> bool:
-        """Whether all `inputs` of the calls since the earlier one would still require grad."""
+    def _inputs_stay(self, graph: Snapshot, detached: Collection[int]) -> bool:
+        """Whether all `inputs` of the calls since the earlier one would still require grad.
+
+        Parameters
+        ----------
+        detached
+            Nodes of tensors whose names then lead to the same without a graph.
+        """
         leaves = set(graph.leaves)
         for call in self.reuse.record.calls:
             if self.reuse.earlier.n < call.n <= self.reuse.later.n and call.graph is not None:
                 uids = (call.graph.uid[ref.node] for ref in call.inputs or () if ref.node >= 0)
                 found = (index for uid in uids if (index := graph.index_of.get(uid)) is not None)
-                if any(leaves.isdisjoint(reachable(graph, [index])) for index in found):
+                if any(index in detached or leaves.isdisjoint(reachable(graph, [index])) for index in found):
                     return False
         return True
 
@@ -140,11 +148,25 @@ class Case:
             return False
         made_in_loop = syntax.changed(loop) - syntax.grown(loop)
         edges = [one for one in NamedEdges(setting, reuse.graph, reuse.new).all if one.tensor in reuse.boundary]
-        kept = {local(owner.path) for owner in reuse.graph.owners}  # a variable of a function that returned is gone
-        names = [name for one in edges for name in one.names if name in kept]
+        names = [name for one in edges for name in one.names]
+        if all(self._made_in_its_pass(i, loop) for i in reuse.boundary) and not any(map(self._is_put_in, names)):
+            return False
         if any(root_of(name) in made_in_loop for name in names):
             return False
         return any(name.isidentifier() or "[" in name for name in names)
+
+    def _is_put_in(self, name: str) -> bool:
+        """Whether a tensor is in a container that gets elements one by one, so that later passes may find it there."""
+        holder, bracket, rest = name.partition("[")
+        texts = [run.source for run in self.reuse.record.runs.values()]
+        return bool(bracket) and any(containers.detached_in(None, text, holder, [f"[{rest}"]) for text in texts)
+
+    def _made_in_its_pass(self, index: int, loop: ast.stmt) -> bool:
+        """Whether the pass of a loop that made the later call has made a node, too."""
+        made, later = self.reuse.graph.place_of(index), self.reuse.later.place
+        if made is None or (made.run, made.iteration) != (later.run, later.iteration) or later.iteration is None:
+            return False
+        return loop.lineno <= (made.outer_line or 0) <= (loop.end_lineno or 0)
 
     @cached_property
     def loop_never_ends(self) -> bool:

@@ -18,11 +18,12 @@ def propose(case: Case) -> Fix | None:
     reuse, setting = case.reuse, case.setting
     if not reuse.brings_leaves:
         return None  # nothing would be left to reach
-    cells, cuts = Cells.of(reuse.record).texts, Cuts(setting)
-    possible = [c for c in cuts.for_later() if not c.edits or fitting.possible(cells, c.edits)]
+    cells, cuts = Cells.of(reuse.record), Cuts(setting)
+    possible = [c for c in cuts.for_later() if not c.edits or fitting.possible(cells.texts, c.edits, cells.files)]
     if not possible:
         return None
-    working = next((one for one in possible if case.works_if_cut(one)), None)
+    leaves = filter(None, (one.with_leaves() for one in possible))  # where a gradient with respect to them is asked for
+    working = next((one for one in (*possible, *leaves) if case.works_if_cut(one)), None)
     made = working or possible[0]
     price = cuts.price(made)
     if setting.only_added:

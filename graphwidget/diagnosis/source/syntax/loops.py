@@ -88,6 +88,17 @@ def ended(source: str, line: int) -> set[str]:
     return (bound(function) | _parameters(nodes)) - declared - read_inside
 
 
+def is_from_outside(source: str, line: int, name: str) -> bool:
+    """Whether a name means, at a line, a variable of the module or of a function around: not one of its function."""
+    found = function_at(source, line)
+    if found is None:
+        return True
+    nodes = [node for one in ast.iter_child_nodes(found[1]) for node in ast.walk(one)]
+    if any(isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names for node in nodes):
+        return True
+    return name not in bound(found[1]) | _parameters(nodes)
+
+
 def shared(source: str, line: int) -> set[str]:
     """Variables of the function around a line whose objects others may have, too.
 
