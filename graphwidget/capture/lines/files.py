@@ -21,7 +21,9 @@ SOME_LINES = 200  # in which the end of a function is looked for at first
 MAX_KEPT = 64 << 20  # bytes of all that have been read and were not needed yet
 _kept = [0]
 
-_REWRITTEN = "@pytest_ar"  # a name in code whose asserts pytest has rewritten
+# How a name begins in code that others have put in place of a file's own, on the same lines: pytest for its asserts,
+# torch.compile for a function whose operations it has compiled.
+_REWRITTEN = ("@pytest_ar", "__compiled_fn_")
 
 
 class SourceFile:
@@ -46,7 +48,7 @@ class SourceFile:
     """
 
     __slots__ = ("__weakref__", "_bytes", "_code", "_compiled", "_first", "_inside", "_line", "_lines", "_rewritten",
-                 "_shape", "_stamp", "edited", "path", "shift", "shown")  # fmt: skip
+                 "_shape", "_spots", "_stamp", "edited", "path", "shift", "shown")  # fmt: skip
 
     def __init__(self, path: str, code: CodeType) -> None:
         self.path = os.path.abspath(path)
@@ -55,7 +57,8 @@ class SourceFile:
         self._lines: list[str] | None = None
         # Codes are known by their hashes: kept, they would keep a reloaded module's.
         self._code, self._inside = hash(code), frozenset(map(hash, _codes(code)))
-        self._rewritten = any(_REWRITTEN in one.co_names for one in _codes(code))
+        self._rewritten = any(map(_is_rewritten, _codes(code)))
+        self._spots = frozenset(map(_spot, _codes(code)))
         self._first, self.shift = self._mark(code), 0
         # autoreload compiles a function that was edited alone, as a module with nothing else in it.
         inside = [one for one in code.co_consts if isinstance(one, CodeType)] if code.co_name == "<module>" else [code]
@@ -98,6 +101,8 @@ class SourceFile:
         """Whether a code object is of the same version of the file."""
         if code.co_name == "<module>" or hash(code) in self._inside:
             return hash(code) == self._code or code.co_name != "<module>"
+        if _is_rewritten(code) and _spot(code) in self._spots:
+            return True
         return bool(self.lines) and self._mark(code) in self._compiled
 
     def _read(self) -> str | None:
@@ -118,7 +123,15 @@ class SourceFile:
 
     def _mark(self, code: CodeType) -> object:
         """By what code is known. pytest puts other code in place of asserts, on the same lines."""
-        return (code.co_name, code.co_firstlineno) if self._rewritten else hash(code)
+        return _spot(code) if self._rewritten else hash(code)
+
+
+def _is_rewritten(code: CodeType) -> bool:
+    return any(name.startswith(_REWRITTEN) for name in code.co_names)
+
+
+def _spot(code: CodeType) -> tuple[str, int]:
+    return code.co_name, code.co_firstlineno
 
 
 def _shape(code: CodeType) -> int:

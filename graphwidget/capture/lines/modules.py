@@ -133,9 +133,9 @@ class ModuleTracer:
     def _before(self, module: torch.nn.Module, args: object) -> None:
         if torch.compiler.is_compiling():  # torch.compile reads these hooks, too
             return
+        paused = None
         try:
             state = self._state()
-            paused = None
             if self.pause is not None:
                 paused = self.pause() if state.stack else self.pause_or_reclaim()
             now = self.count()
@@ -151,6 +151,7 @@ class ModuleTracer:
             if known.own_code and state.trace is not None:
                 self.unpause(state.trace)
         except Exception as error:
+            self.unpause(paused)
             self.problem(error)
 
     def _after(self, module: torch.nn.Module, args: object, output: object) -> None:
@@ -189,7 +190,9 @@ class ModuleTracer:
 
     def _add(self, module: torch.nn.Module) -> _ModuleRecord:
         key = len(self._by_key)
-        code = getattr(type(module).forward, "__code__", None)
+        # Not `type(module).forward`: that of a scripted module is an object which only an instance can be asked for.
+        forward = reading.static_attribute(type(module), "forward")
+        code = getattr(getattr(forward, "__func__", forward), "__code__", None)  # `__func__`: of a static method
         known = _ModuleRecord(module, key, code is not None and self.is_own(code))
         self._by_key.append((known.class_name, None))
         self._by_id[id(module)] = self._alive[key] = known

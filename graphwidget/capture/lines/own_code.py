@@ -23,7 +23,7 @@ R = TypeVar("R")
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
-_outermost: set[int] = set()  # the `id` of code: its hash is computed anew each time, from all its constants
+_outermost: dict[int, CodeType] = {}  # by `id`: the hash of code is computed anew each time, from all its constants
 
 
 def outermost(function: Callable[P, R]) -> Callable[P, R]:
@@ -31,7 +31,7 @@ def outermost(function: Callable[P, R]) -> Callable[P, R]:
 
     A button runs a backward from a server, a test, an event loop; none of them has written that backward.
     """
-    _outermost.add(id(function.__code__))
+    _outermost[id(function.__code__)] = function.__code__
     return function
 
 

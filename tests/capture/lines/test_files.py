@@ -7,6 +7,7 @@ import os
 import sys
 import sysconfig
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -197,3 +198,34 @@ def test_the_text_of_a_function_ends_with_it_however_long_it_is(length: int, end
     assert before == 3
     assert found.splitlines()[: 3 * length + 1] == text.splitlines()[3 : 3 * length + 4]
     assert "after" not in found
+
+
+def test_code_that_torch_compile_put_in_place_of_a_function_has_the_text_of_its_file(module: Any) -> None:
+    with gw.track() as tracker:
+        loss = module().loss
+        loss(torch.ones(2))
+        made = loss.__code__.replace(co_names=(*loss.__code__.co_names, "__compiled_fn_1"))
+        root = FunctionType(made, loss.__globals__)(torch.ones(2, requires_grad=True))
+        assert places(tracker, root)[0][2:] == ("return y.sum()", "loss")
+        assert not tracker.provenance.book.edited_files()
+
+
+class _OfAnInstance:
+    """As torch.jit has it: a `forward` for which the class itself cannot be asked."""
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            raise AttributeError("forward")
+        return torch.exp
+
+
+def test_lines_behind_a_module_without_a_forward_of_its_class_are_known() -> None:
+    odd = type("Odd", (torch.nn.Module,), {"forward": _OfAnInstance()})()
+    with gw.track() as tracker:
+        x = odd(torch.ones(2, requires_grad=True))
+        root = x.sum()
+        assert [source for *_, source, _ in places(tracker, root)] == [
+            "root = x.sum()",
+            "x = odd(torch.ones(2, requires_grad=True))",
+        ]
+        assert not tracker.problems

@@ -31,6 +31,7 @@ from graphwidget.diagnosis.source.syntax.loops import (
     loop_at,
     loop_names,
     loops_around,
+    runs_in_comprehension,
     shared,
 )
 from graphwidget.diagnosis.source.syntax.names import (
@@ -107,6 +108,7 @@ __all__ = [
     "loop_at",
     "loop_names",
     "loops_around",
+    "runs_in_comprehension",
     "method_at",
     "qualified_name_at",
     "names_in",
