@@ -192,6 +192,13 @@ export class Picture implements Drawer {
     return { w: this.#canvas.viewport.width, h: Math.max(1, this.#height.most()) };
   }
 
+  /** Free room left of the drawing on screen, in px of the drawing. */
+  #left(): number {
+    const { x, scale } = this.#canvas.viewport;
+    const content = this.drawing?.space.content.x ?? 0;
+    return Math.max(0, Math.floor(content + x / scale));
+  }
+
   /** Whether the canvas has another room than the one for which the drawing on screen was made. */
   hasOtherRoom(): boolean {
     const { w, h } = this.#roomNow();
@@ -263,7 +270,7 @@ export class Picture implements Drawer {
       ...this.fitting.options,
       ...(compact && { compact: true, dense: false }),
       room: this.#room,
-      railWidth: this.fitting.fresh ? undefined : this.#rail,
+      railWidth: this.fitting.fresh || !this.#rail ? undefined : { least: this.#rail, most: this.#rail + this.#left() },
       // A low view is to be read; its buttons would take the room of the picture.
       buttons: low === undefined,
       asks: isAsked(guess),

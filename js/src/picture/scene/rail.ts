@@ -136,7 +136,6 @@ interface Span {
 /** The width that the longest line of code needs, as far as there is room beside the drawing. */
 export function railWidth(context: Context, placed: Pick<LayoutOutput, "width" | "height">): number {
   const { room, scale = 1, railWidth: kept } = context.options;
-  if (kept) return kept;
   const lines = new Set<string>();
   for (const { line } of context.folded.boxes) if (isKnown(line)) lines.add(codeOf(line));
   for (const call of context.graph.calls.slice(-MAX_ROWS)) lines.add(codeOf(call));
@@ -144,7 +143,8 @@ export function railWidth(context: Context, placed: Pick<LayoutOutput, "width" |
   // The height of the view limits the scale; what this leaves of its width is free.
   const zoom = room ? Math.max(Math.min(scale, 1), Math.min(1.5, room.h / (placed.height + 40))) : 1;
   const free = room ? room.w / zoom - placed.width - 30 : 260;
-  return Math.round(Math.max(RAIL_WIDTH, Math.min(needed, free, WIDEST)));
+  const wished = Math.round(Math.max(RAIL_WIDTH, Math.min(needed, free, WIDEST)));
+  return kept ? Math.max(kept.least, Math.min(wished, kept.most)) : wished;
 }
 
 /** A line of code without its comment. */

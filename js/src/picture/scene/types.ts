@@ -90,8 +90,11 @@ export interface SceneOptions {
   rail?: boolean;
   /** Graphs that share nothing stand below each other where they are wider than this together, in px. */
   widest?: number | undefined;
-  /** The width that the rail keeps, in px: a longer line of code must not make the picture smaller. */
-  railWidth?: number | undefined;
+  /**
+   * The width that the rail has, and the largest that it can have while the picture stays where it is, in px: a longer
+   * line of code must not move anything.
+   */
+  railWidth?: { least: number; most: number } | undefined;
   /** The inside of a group: roots outside of it have their lines here, too, and bytes are drawn as bars. */
   inner?: boolean;
   /** uids that a search found, and its current hit; all else is dimmed. */
