@@ -244,7 +244,7 @@ def _is_update(statement: ast.stmt) -> bool:
 
 def _is_updated(use: _Use) -> bool:
     """Whether a loop writes to what the names lead to, instead of an optimizer: an average of other weights."""
-    body = use.function.body if use.function is not None else ()
+    body = use.function.body if use.function is not None else []
     loops = [one for one in source.own_statements(body) if isinstance(one, ast.For)]
     return any(_only_updates(one) and _flows(one.iter, set(use.names)) for one in loops)
 
