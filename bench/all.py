@@ -130,6 +130,7 @@ def exports() -> Iterator[Figure]:
 def paint() -> Iterator[Figure]:
     found = script("paint", "--repeat", 3)
     beyond = found["100"] - found["empty"]
+    yield Figure("cell end to painted, the graph of a lecture", found["lecture"], 150, " ms")
     yield Figure("cell end to painted beyond an empty widget, 100 nodes", beyond, 100, " ms")
     yield Figure("cell end to painted, 10,000 nodes", found["10000"], 300, " ms")
     yield Figure("cell end to painted, 100,000 nodes", found["100000"], 2000, " ms")
@@ -150,6 +151,15 @@ def growth() -> Iterator[Figure]:
     by_hand = 1.2 if sys.version_info < (3, 12) else 1.1
     yield Figure("gradients written by hand, with / without", row["by hand"], by_hand, "x")
     yield Figure("%load_ext once torch is imported", row["load"], 0.3, " s")
+
+
+def files() -> Iterator[Figure]:
+    found = script("files")
+    some, long = found["imports"], found["long_file"]
+    yield Figure("imports of 1,000 modules, more with a tracker", some["on"] - some["off"], 1, " s")
+    yield Figure("import of 20,000 lines, more with a tracker", long["on"] - long["off"], 2, " s")
+    yield Figure("an error in 20,000 lines, with its note", long["error"], 5, " s")
+    yield Figure("findings for 20,000 lines", long["findings"], 2, " s")
 
 
 def layout() -> Iterator[Figure]:
@@ -205,7 +215,7 @@ def run() -> Iterator[Figure]:
 
 BENCHES: tuple[Callable[[], Iterator[Figure]], ...] = (
     snapshot, cell_end, overhead, workloads, namespace, findings, growth, wire, layout, frames, paint,
-    stepping, exports, loop, run,
+    stepping, exports, loop, run, files,
 )  # fmt: skip
 
 

@@ -1,15 +1,26 @@
-"""What code in files costs: a loop in a module beside the same loop in the file that runs, imports, and a long file.
+"""Measure what files of the user's own cost: imports, and a long file.
 
-Ratios of times in one process, the least of several runs each; the last column is what is kept of the files' texts.
+    python bench/files.py [--json]
+
+For a loop in a module beside the same loop in a cell, see `workloads.py`. `imports`: 1,000 modules. `long file`:
+20,000 lines, with a loop in them that runs backward twice through one graph, so that the error is explained.
 """
 
+from __future__ import annotations
+
+import argparse
+import contextlib
 import importlib
+import json
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import graphwidget
 from graphwidget.capture.lines import files
@@ -18,78 +29,78 @@ LOOP = """
 import torch
 
 
-def train(net, steps):
-    x, y = torch.ones(16, 8), torch.ones(16, 1)
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
-    for _ in range(steps):
-        out = net(x)
-        loss = (out - y).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+def again(net):
+    hidden = torch.zeros(1, 8)
+    for _ in range(3):
+        out = net(torch.ones(16, 8) + hidden)
+        hidden = out.mean(0, keepdim=True).expand(1, 8)
+        out.mean().backward()
 """
 MODULE = "def f{n}(x):\n    y = x * {n}\n    return y\n\n\nz{n} = f{n}(1)\n"
-RUNS, STEPS, MODULES, LINES = 5, 200, 1000, 20_000
+MODULES, LINES = 1000, 20_000
 
 
-def least(call, runs=RUNS):
-    def once():
-        begin = time.perf_counter()
-        call()
-        return time.perf_counter() - begin
-
-    return min(once() for _ in range(runs))
+def seconds(call: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
 
 
-def loop_in_a_module(folder):
-    (folder / "bench_loop.py").write_text(LOOP)
-    module = importlib.import_module("bench_loop")
-    here = {}
-    exec(compile(LOOP, "<here>", "exec"), here)  # code of no file: nothing of it is recorded but its calls
-    net = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
-    off = least(lambda: module.train(net, STEPS))
-    with graphwidget.track():
-        on = least(lambda: module.train(net, STEPS))
-        unseen = least(lambda: here["train"](net, STEPS))
-    return f"{off * 1e3 / STEPS:.2f} ms a step; recorded {on / off:.2f} times, unrecorded code {unseen / off:.2f} times"
-
-
-def imports(folder):
+def imports(folder: Path) -> dict[str, float]:
+    """Seconds of 1,000 imports, without and with a tracker, of the findings then, and megabytes of texts kept."""
     for kind in ("off", "on"):
         for n in range(MODULES):
             (folder / f"bench_{kind}_{n}.py").write_text(MODULE.format(n=n))
     importlib.invalidate_caches()
 
-    def load(kind):
+    def load(kind: str) -> None:
         for n in range(MODULES):
             importlib.import_module(f"bench_{kind}_{n}")
 
-    off = least(lambda: load("off"), 1)
+    off = seconds(lambda: load("off"))
     with graphwidget.track() as tracker:
-        on = least(lambda: load("on"), 1)
-        kept = files._kept[0]
-        found = least(tracker.findings, 1)
-    return f"{off:.2f} s -> {on:.2f} s, findings {found * 1e3:.0f} ms, {kept / 2**20:.1f} MB of texts kept"
+        on = seconds(lambda: load("on"))
+        kept = files._kept[0] / 2**20
+        found = seconds(tracker.findings)
+    return {"off": off, "on": on, "findings": found, "MB": kept}
 
 
-def long_file(folder):
-    (folder / "bench_long.py").write_text(MODULE.format(n=1) * (LINES // 6) + LOOP)
-    net = torch.nn.Linear(8, 1)
-    off = least(lambda: importlib.import_module("bench_long"), 1)
+def long_file(folder: Path) -> dict[str, float]:
+    """Seconds of the import of a long file, of an error in it with its note, and of the findings then."""
+    for kind in ("off", "on"):
+        text = "".join(MODULE.format(n=n) for n in range(LINES // 6))
+        (folder / f"bench_long_{kind}.py").write_text(text + LOOP)
+    importlib.invalidate_caches()
+    off = seconds(lambda: importlib.import_module("bench_long_off"))
     with graphwidget.track() as tracker:
-        module = sys.modules.pop("bench_long") and importlib.import_module("bench_long")
-        begin = time.perf_counter()
-        module.train(net, 3)
-        first = time.perf_counter() - begin
-        begin = time.perf_counter()
-        tracker.findings()
-        found = time.perf_counter() - begin
-    return f"import {off:.2f} s, first three steps {first:.2f} s, findings {found:.2f} s"
+        on = seconds(lambda: importlib.import_module("bench_long_on"))
+        module = sys.modules["bench_long_on"]
+
+        def fail() -> None:
+            with contextlib.suppress(RuntimeError):
+                module.again(torch.nn.Linear(8, 1))
+
+        error = seconds(fail)
+        found = seconds(tracker.findings)
+        assert any(one.kind == "second_backward" for one in tracker.findings())
+    return {"off": off, "on": on, "error": error, "findings": found}
 
 
-if __name__ == "__main__":
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         sys.path.insert(0, folder)
         sys.dont_write_bytecode = True
-        for bench in (loop_in_a_module, imports, long_file):
-            print(f"{bench.__name__:<18}{bench(Path(folder))}", flush=True)
+        found = {bench.__name__: bench(Path(folder)) for bench in (imports, long_file)}
+    if arguments.json:
+        print(json.dumps(found))
+        return
+    for name, figures in found.items():
+        print(f"{name:12}", ", ".join(f"{what} {figure:.2f}" for what, figure in figures.items()))
+
+
+if __name__ == "__main__":
+    main()

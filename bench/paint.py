@@ -1,7 +1,7 @@
 """Measure the time from the end of a cell to the painted picture, in a real JupyterLab.
 
-A cell builds a graph of about N nodes and records the time at its last line. The page records the time of the first
-frame after the picture of that graph was drawn. For comparison, the same run measures an empty widget: an anywidget
+A cell builds a graph (that of a lecture: two losses on a shared trunk; then of about N nodes) and records the time at
+its last line. The page records the time of the first frame after the picture of that graph was drawn. For comparison, the same run measures an empty widget: an anywidget
 whose one trait changes at the end of the cell and that draws one line of text. The figures are medians.
 
     python bench/paint.py [--repeat R] [--nodes N ...] [--json]
@@ -42,7 +42,13 @@ def build(n):
         a = parts[-1]
         for i in range(k): a = a * 1.5 if i % 3 else a + parts[max(0, len(parts) - 3)]
         parts.append(a); n -= k
-    return parts[-1].sum()"""
+    return parts[-1].sum()
+trunk, head1, head2 = torch.nn.Linear(4, 8), torch.nn.Linear(8, 1), torch.nn.Linear(8, 3)
+batch, goal, labels = torch.randn(6, 4), torch.randn(6, 1), torch.randint(0, 3, (6,))"""
+LECTURE = """\
+z = torch.relu(trunk(batch))
+loss1 = torch.nn.functional.mse_loss(head1(z), goal)
+loss2 = torch.nn.functional.cross_entropy(head2(z), labels)"""
 WATCH = """() => {
   const root = document.querySelector('.graphwidget');
   window.seenSerial = root.dataset.serial;
@@ -64,7 +70,7 @@ def once(notebook: JupyterPage, cell: int, source: str, stamp: str) -> float:
 
 
 def measure(runs: int, sizes: list[int]) -> dict[str, float]:
-    """Return the median milliseconds for an empty widget and for each number of nodes."""
+    """Return the median milliseconds for an empty widget, the graph of a lecture, and each number of nodes."""
     notebook_file = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(c) for c in (SETUP, "empty", "%graphwidget", "pass")]
     )
@@ -82,7 +88,7 @@ def measure(runs: int, sizes: list[int]) -> dict[str, float]:
             def middle(source: str, stamp: str) -> float:
                 return statistics.median([once(notebook, 3, source, stamp) for _ in range(runs + 1)][1:])
 
-            found = {"empty": middle("empty.tick += 1", "emptyPainted")}
+            found = {"empty": middle("empty.tick += 1", "emptyPainted"), "lecture": middle(LECTURE, "painted")}
             for n in sizes:
                 found[str(n)] = middle(f"loss = build({n})", "painted")
             assert not notebook.log.problems(), notebook.log.problems()
@@ -101,7 +107,7 @@ def main() -> None:
         return
     print(f"python {' '.join(sys.argv)}    medians, ms, from a cell's last line to the painted page")
     for name, ms in found.items():
-        label = "an empty widget" if name == "empty" else f"{int(name):,} nodes"
+        label = {"empty": "an empty widget", "lecture": "a lecture's graph"}.get(name) or f"{int(name):,} nodes"
         print(f"{label:>24} {ms:8.0f}   {ms - found['empty']:+8.0f} beyond the empty widget")
 
 

@@ -4,7 +4,7 @@
 
 Every process runs the cells of one workload in an IPython shell, with or without the extension. The figure is the ratio
 on / off of the CPU time of a step, after twenty steps of warm-up: the median over neighbouring processes. Each workload
-runs in two forms: as a loop in a cell, and as functions that a cell calls.
+runs in three forms: as a loop in a cell, as functions that a cell calls, and as a module that a cell imports.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import json
 import statistics
 import subprocess
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 
@@ -315,11 +316,15 @@ CASES = {
     "lecture": (LECTURE, LECTURE_STEP),
     "norms": (NORMS, NORMS_STEP),
 }
-FORMS = ("cell", "functions")
+FORMS = ("cell", "functions", "module")
+MODULE = "bench_workload"
 
 
-def cells_of(name: str, form: str, steps: int) -> tuple[str, ...]:
-    """Return the cells of a workload. The last one stores the CPU seconds of the steps after warm-up in `seconds`."""
+def cells_of(name: str, form: str, steps: int, folder: Path) -> tuple[str, ...]:
+    """Return the cells of a workload. The last one stores the CPU seconds of the steps after warm-up in `seconds`.
+
+    `folder`: where a module is written.
+    """
     setup, step = CASES[name]
     clock = f"if step == {WARM_UP}: began = time.thread_time()\n"
     if form == "cell":
@@ -329,7 +334,11 @@ def cells_of(name: str, form: str, steps: int) -> tuple[str, ...]:
     functions = functions.replace("return loss", "return g_loss") if name == "gan" else functions
     fit = "def fit(steps):\n    for step in range(steps):\n" + textwrap.indent(clock, 8 * " ")
     fit += "        last = train_step()\n    return time.thread_time() - began\n"
-    return START, setup, functions + fit, f"seconds = fit({WARM_UP + steps})\n"
+    run = f"seconds = fit({WARM_UP + steps})\n"
+    if form == "module":
+        (folder / f"{MODULE}.py").write_text(START + setup + functions + fit)
+        return f"import sys\nsys.path.insert(0, {str(folder)!r})\nfrom {MODULE} import fit\n", run
+    return START, setup, functions + fit, run
 
 
 def child(name: str, form: str, how: str, steps: int) -> None:
@@ -345,8 +354,10 @@ def child(name: str, form: str, how: str, steps: int) -> None:
     config = Config()
     config.HistoryManager.enabled = False
     shell = InteractiveShell.instance(config=config)
-    for source in (*(["%load_ext graphwidget"] if how == "on" else []), *cells_of(name, form, steps)):
-        shell.run_cell(source, store_history=True).raise_error()
+    with tempfile.TemporaryDirectory() as folder:
+        cells = cells_of(name, form, steps, Path(folder))
+        for source in (*(["%load_ext graphwidget"] if how == "on" else []), *cells):
+            shell.run_cell(source, store_history=True).raise_error()
     print(json.dumps(shell.user_ns["seconds"] / steps))
 
 

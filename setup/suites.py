@@ -67,7 +67,7 @@ SUITES = [
     pytest("fuzz", *AT_ONCE, "tests/fuzz"),
     pytest("scenarios", *AT_ONCE, "tests/scenarios"),
     pytest("pages", *AT_ONCE, *PAGES),
-    pytest("e2e", "tests/e2e", *(f"--ignore={path}" for path in PAGES)),  # one at a time: pages wait for kernels
+    pytest("e2e", *AT_ONCE, "tests/e2e", *(f"--ignore={path}" for path in PAGES)),  # a page waits for its kernel mostly
 ]
 
 

@@ -23,8 +23,6 @@ class TrackerPolicy:
         Number of nodes that are remembered before the dead ones are forgotten.
     max_scenes
         Number of failed calls whose scene is kept.
-    max_starts
-        Number of earlier calls of one loop that a sample of growing graphs may cover.
     max_notes
         Number of errors of one cell that get a note.
     search_seconds
@@ -46,7 +44,6 @@ class TrackerPolicy:
     max_runs: int = 5_000
     max_uids: int = 20_000
     max_scenes: int = 100
-    max_starts: int = 1_000
     max_notes: int = 10
     search_seconds: float = 0.02
     read_at_once: int = 10_000

@@ -134,7 +134,7 @@ class Tracker:
             finished=self._call_finished,
             counted=self._call_counted,
             failed=self._call_failed,
-            sample=lambda pending, frames: self.retention.take(pending, frames),
+            sample=lambda pending, starts, frames: self.retention.take(pending, starts, frames),
             recent=lambda: self.history.calls,
             problem=problem,
             lock=self.lock,
@@ -156,11 +156,8 @@ class Tracker:
         self.failures = Failures(self.policy, self.cells, record=lambda: self.record(), explain=explain)
         self.listeners = Listeners(problem)
         self.retention = RetentionSamples(
-            self.provenance.place,
-            calls=lambda: self.history.calls,
             search=lambda frames, since: self.live.search(frames, 0 if self.identity.apart_below else since).holdings,
             read=self.log.reader.of_holdings,
-            most_starts=self.policy.max_starts,
         )
         self._cell_reading = CellReading(
             lambda: self.policy,

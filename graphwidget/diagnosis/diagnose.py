@@ -27,6 +27,7 @@ from graphwidget.diagnosis.fixes.harm import destroys
 from graphwidget.diagnosis.locating import located
 from graphwidget.diagnosis.numbering import with_numbers, without_numbers
 from graphwidget.diagnosis.reuse.reuse import call_at
+from graphwidget.diagnosis.source.depth import room
 from graphwidget.diagnosis.source.fitting import checked, made_once_run_often, with_display
 from graphwidget.diagnosis.wording import where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Record, Scene, torch_messages
@@ -90,6 +91,7 @@ _SEVERITIES = ("error", "warning", "info")
 _SIMULATED = ("second_backward", "inplace")  # kinds of finding whose fixes are simulated on the graph
 
 
+@room
 def diagnose(record: Record) -> tuple[Finding, ...]:
     """Return all findings of a record: errors first, the newest error at the top.
 
@@ -118,6 +120,7 @@ def _run(record: Record, finding: Finding) -> int:
     return place.run or 0 if finding.severity == "error" and place is not None else 0
 
 
+@room
 def of_call(record: Record, call: BackwardCall) -> tuple[Finding, ...]:
     """Return the findings of one call, as `diagnose` does: for the note under its traceback."""
     record = with_numbers(record)
@@ -125,6 +128,7 @@ def of_call(record: Record, call: BackwardCall) -> tuple[Finding, ...]:
     return tuple(_ready(record, finding) for finding in _of_call(record, same, leaving=True))
 
 
+@room
 def of_run(record: Record, run: CellRun) -> Finding | None:
     """Return what there is to say of the error of a cell that no call raised: for a note under its traceback."""
     found = refused.of_run(record, run)

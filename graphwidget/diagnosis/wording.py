@@ -171,6 +171,9 @@ def is_notebook_s(path: str) -> bool:
     return re.match(r"_{1,3}\d*(?!\w)|Out\[", path) is not None
 
 
+UNNAMED = "the root"  # of a call that a library makes
+
+
 def root_name(call: BackwardCall) -> str:
     """The name or expression on which the call was made, as the user wrote it."""
     path = own_path(call.roots[0]) if call.roots else None
@@ -178,8 +181,11 @@ def root_name(call: BackwardCall) -> str:
         return path.rsplit(":", 1)[-1]
     text = call.place.source.strip()
     found = source.receivers(text)
+    passed, _ = handed_to_call(call)
+    if passed:
+        return passed  # the receiver, in ``accelerator.backward(loss)``, is no tensor
     if found and found[0] not in ("torch.autograd", "autograd"):
-        return found[0] if len(set(found)) == 1 else "the root"
+        return found[0] if len(set(found)) == 1 else UNNAMED
     outputs = source.asked(text, "outputs") if call.api == "autograd.grad" else []
     if len(outputs) == 1:
         return outputs[0]
@@ -187,7 +193,29 @@ def root_name(call: BackwardCall) -> str:
         if marker in text:
             before = text.split(marker, 1)[0].strip()
             return before.rsplit("=", 1)[-1].strip() if marker == ".backward(" else text
-    return "the root"
+    return UNNAMED
+
+
+def handed_to_call(call: BackwardCall) -> tuple[str, tuple[int, ...]]:
+    """The tensor of which the line of the call made its root: `loss` in ``accelerator.backward(loss)``.
+
+    With its name stand the nodes that the line made of it: ``loss / 2``. Empty: the root has a name of its own, was not
+    made of one tensor alone, or the line itself writes what it runs: ``(loss / 2).backward()``.
+    """
+    graph = call.graph
+    index = call.roots[0].node if graph is not None and call.roots else -1
+    written = source.receivers(call.place.source.strip())
+    if graph is None or index < 0 or not all(re.fullmatch(r"[\w.]+", one) for one in written):
+        return "", ()
+    names = {owner.node: owner.path for owner in reversed(graph.owners) if owner.kind != "out"}
+    made: list[int] = []
+    while index not in names:
+        place, behind = graph.place_of(index), graph.next(index)
+        if len(behind) != 1 or place is None or source_line(place) != source_line(call.place):
+            return "", ()
+        made.append(index)
+        index = behind[0]
+    return (spoken(names[index]), tuple(made)) if made else ("", ())
 
 
 def when(record: Record, place: Place) -> str:

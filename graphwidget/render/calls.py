@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from graphwidget.model import BackwardCall, bytes_text
-from graphwidget.render.words import count
+from graphwidget.render.words import count, function_text
 
 __all__ = ["call_lines"]
 
@@ -55,7 +55,7 @@ def _back(call: BackwardCall) -> int | None:
 def _line(group: Sequence[BackwardCall]) -> tuple[str, str]:
     """The numbers of the calls, and the text about them."""
     place = group[0].place
-    where = place.outside
+    where = function_text(place) if place.file is not None else place.outside
     passes = [call.place.iteration for call in group]
     loop = _iterations([n for n in passes if n is not None])
     parts = [f"{where}{loop}", place.source.strip(), _outcome(group)]

@@ -23,7 +23,7 @@ from graphwidget.model import (
 from graphwidget.render import dot
 from graphwidget.render.calls import call_lines
 from graphwidget.render.patch import patch
-from graphwidget.render.report import cell_text, finding_lines, summary, verdict_lines, wrapped
+from graphwidget.render.report import cell_text, finding_lines, is_exit, summary, verdict_lines, wrapped
 from graphwidget.render.words import count, whole_text
 
 __all__ = ["SCHEMA", "ProgramRun", "diff_text", "dot_text", "json_text", "text"]
@@ -131,13 +131,21 @@ def text(run: ProgramRun) -> str:
     lines = [*head, "", count(run.verdict.calls, "backward call"), *call_lines(run.calls)]
     for error in run.errors:
         first = next(iter(error.message.strip().splitlines()), "")
-        raised = f"{cell_text(error.number, error.line, error.place)} raised {error.type}"
-        lines.append(cut(raised + (f": {first}" if first else ""), _ERROR_COLUMNS))
+        lines.append(cut(f"{_ending(error)}: {first}" if first else _ending(error), _ERROR_COLUMNS))
     lines += ["", *verdict_lines(run.verdict)]
     for finding in run.findings:
         lines += ["", *finding_lines(finding)]
     lines += ["", *wrapped(run.not_tried)] if run.not_tried else []
     return "\n".join(lines)
+
+
+def _ending(error: CellError) -> str:
+    """``proj/train.py:26 raised ValueError``; where only code raised that is not the user's own, no line is named."""
+    known = error.number is not None or error.place is not None
+    where = cell_text(error.number, error.line, error.place) if known else ""
+    if is_exit(error.type):
+        return f"Ended{f' at {where}' if where else ''} by {error.type}"
+    return f"{where or 'The program'} raised {error.type}"
 
 
 def dot_text(run: ProgramRun) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable
 
 from graphwidget.model import CellRun, Finding, Fix, Place, Verdict, cut, cut_edit
 from graphwidget.render.words import count
 
-__all__ = ["cell_text", "finding_lines", "note", "summary", "verdict_lines", "wrapped"]
+__all__ = ["cell_text", "finding_lines", "is_exit", "note", "summary", "verdict_lines", "wrapped"]
 
+EXIT_COLUMNS = 70  # of what a program says when it exits
 _SIGN = {"error": "✕", "warning": "!", "info": "i"}
 
 
@@ -97,11 +99,35 @@ def summary(verdict: Verdict) -> str:
     open_ = len(verdict.unexplained) + len(verdict.open_cells)
     if open_:
         parts.append(f"{count(open_, 'error')} {'is' if open_ == 1 else 'are'} not explained yet.")
-    if verdict.other_cells:
-        raised = list(dict.fromkeys(f"{run.error_type} ({_cell_of(run)})" for run in verdict.other_cells))
-        more = f" and {len(raised) - 3} more" if len(raised) > 3 else ""
-        parts.append(f"Raised outside of any backward call: {', '.join(raised[:3])}{more}.")
+    raised = [f"{run.error_type}{_in_brackets(run)}" for run in verdict.other_cells if not is_exit(run.error_type)]
+    if raised:
+        parts.append(f"Raised outside of any backward call: {_listed(raised)}.")
+    exits = [run for run in verdict.other_cells if is_exit(run.error_type)]
+    if exits:
+        parts.append(f"Ended by {_listed([exit_text(run.error or '') + _in_brackets(run) for run in exits])}.")
     return " ".join(parts)
+
+
+def is_exit(error_type: str | None) -> bool:
+    """Whether an error is ``sys.exit()``: it ends a program, and says nothing of what is wrong."""
+    return error_type == "SystemExit"
+
+
+def exit_text(message: str) -> str:
+    """``SystemExit: 5``, ``SystemExit: no data``."""
+    return cut(": ".join(["SystemExit", *message.strip().splitlines()[:1]]), EXIT_COLUMNS)
+
+
+def _listed(texts: Iterable[str]) -> str:
+    """The first three different ones, and how many more there are."""
+    different = list(dict.fromkeys(texts))
+    more = f" and {len(different) - 3} more" if len(different) > 3 else ""
+    return ", ".join(different[:3]) + more
+
+
+def _in_brackets(run: CellRun) -> str:
+    """Where a run raised, if that is known."""
+    return f" ({_cell_of(run)})" if run.cell is not None or run.error_place is not None else ""
 
 
 def _calls_text(verdict: Verdict) -> str:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from graphwidget.model import BackwardCall, Finding, Place, spot_text
 
-__all__ = ["call_text", "callers_text", "count", "op_name", "ordinal", "place_text", "spot_text", "whole_text"]
+__all__ = [
+    "call_text",
+    "callers_text",
+    "count",
+    "function_text",
+    "op_name",
+    "ordinal",
+    "place_text",
+    "spot_text",
+    "whole_text",
+]
 
 
 def op_name(name: str) -> str:
@@ -33,6 +43,11 @@ def place_text(place: Place | None) -> str:
     if place.iteration is not None:
         text += f", iteration {place.iteration}"
     return text
+
+
+def function_text(place: Place) -> str:
+    """``proj/model.py:15 in Encoder.forward``; of a line in a cell, or outside of functions, the line alone."""
+    return f"{place.spot} in {place.function}" if place.file is not None and place.function else place.spot
 
 
 def callers_text(place: Place) -> str:

@@ -19,7 +19,17 @@ _MOST_NAMED = 2
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pty.spawn")
 _CONNECTS = ("socket.connect", "socket.sendto", "socket.bind")
-_CHANGES = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "shutil.rmtree", "shutil.move", "os.truncate", "os.link")
+# What changes files, and where in its arguments an open folder is that the path may be relative to.
+_CHANGES = {
+    "os.remove": 1,
+    "os.rmdir": 1,
+    "os.mkdir": 2,
+    "os.rename": 2,
+    "os.link": 2,
+    "os.truncate": None,
+    "shutil.rmtree": 1,
+    "shutil.move": None,
+}
 _LOCAL = ("/dev/", "/proc/", "/sys/")
 
 
@@ -60,7 +70,8 @@ class Effects:
             if writes:
                 self._wrote(path)
         elif event in _CHANGES:
-            self._wrote(args[0])
+            folder = _CHANGES[event]
+            self._wrote(args[0], args[folder] if folder is not None and folder < len(args) else None)
         elif event == "sqlite3.connect":
             self._wrote(args[0])
         elif event in _STARTS:
@@ -68,10 +79,10 @@ class Effects:
         elif event in _CONNECTS and not _is_on_this_machine(args):
             self._others["talks to other machines"] = None
 
-    def _wrote(self, path: object) -> None:
+    def _wrote(self, path: object, open_folder: object = None) -> None:
         if not isinstance(path, (str, bytes, os.PathLike)):
             return
-        name = os.path.abspath(os.fsdecode(path))
+        name = os.path.abspath(os.path.join(_path_of(open_folder), os.fsdecode(path)))
         if "__pycache__" not in name and not name.startswith(_LOCAL) and len(self._files) < _MOST_ENTRIES:
             real = os.path.realpath(name)
             own = real.startswith(os.path.realpath(self._folder) + os.sep)
@@ -133,6 +144,16 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
 
 
 _PREFIXES = frozenset(event[:3] for event in ("open", "sqlite3.connect", *_STARTS, *_CONNECTS, *_CHANGES))
+
+
+def _path_of(open_folder: object) -> str:
+    """The path of a folder that is open under this number; empty if there is none, or it cannot be told."""
+    if not isinstance(open_folder, int) or open_folder < 0:
+        return ""
+    try:
+        return os.readlink(f"/proc/self/fd/{open_folder}")
+    except OSError:
+        return ""
 
 
 def _is_on_this_machine(args: tuple[Any, ...]) -> bool:

@@ -30,6 +30,8 @@ export class FakeKernel {
   behind: string | null = null;
   /** Milliseconds before an answer; 0: at once. */
   delay = 0;
+  /** Changes an answer before it is sent. */
+  twist: (verb: string, answer: unknown) => unknown = (_, answer) => answer;
   private waiting: (() => void)[] = [];
   private readonly history = new Map<number, string>();
 
@@ -59,7 +61,8 @@ export class FakeKernel {
     const { id, verb } = message;
     const answer = () => {
       try {
-        this.model.emit("msg:custom", { id, ok: true, result: this.answer(String(verb), message) });
+        const result = this.twist(String(verb), this.answer(String(verb), message));
+        this.model.emit("msg:custom", { id, ok: true, result });
       } catch (error) {
         this.model.emit("msg:custom", {
           id,

@@ -135,6 +135,7 @@ export function encode(story: Story, serial: number): string {
     events: story.events.map((event) => ({
       ...event,
       label: S((event.label as string) ?? ""),
+      where: S((event.where as string) ?? ""),
       steps: ((event.steps as string[]) ?? []).map(S),
     })),
     event: (story.events[story.events.length - 1]?.id as number) ?? 0,

@@ -57,7 +57,6 @@ OF_ANOTHER_KIND = {
     "NameError": "no_such_name",
     "ModuleNotFoundError": "import no_such_module_at_all",
     "ValueError": "raise ValueError('bad data')",
-    "SystemExit": "raise SystemExit(3)",
     "RuntimeError": "torch.ones(2) @ torch.ones(3, 3)",
 }
 
@@ -69,6 +68,10 @@ def test_an_error_of_another_kind_is_reported_with_what_is_known_of_it(kind: str
     assert told == (
         f"No finding. 1 backward call, which ran. Raised outside of any backward call: {kind} (In[2], line 1)."
     )
+
+
+def test_an_exit_is_told_with_its_status() -> None:
+    assert looked_at("raise SystemExit(3)")[1].endswith("Ended by SystemExit: 3 (In[1], line 1).")
 
 
 def test_leaving_with_status_0_is_no_error() -> None:
@@ -136,3 +139,15 @@ def test_the_words_need_no_record() -> None:
     place = SimpleNamespace(outer_line=3, file=None)
     run = SimpleNamespace(cell=None, error_place=place, error_type="ValueError")
     assert summary(Verdict(other_cells=(run,))).endswith("ValueError (A cell, line 3).")  # type: ignore[arg-type]
+
+
+def test_an_exit_is_no_error_and_no_line_is_named_where_none_is_known() -> None:
+    place = SimpleNamespace(outer_line=3, file="proj/train.py", spot="proj/train.py:3")
+    runs = [
+        SimpleNamespace(cell=None, error_place=place, error_type="SystemExit", error="5"),
+        SimpleNamespace(cell=None, error_place=None, error_type="SystemExit", error="no data\nat all"),
+        SimpleNamespace(cell=None, error_place=None, error_type="KeyError", error="x"),
+    ]
+    said = summary(Verdict(other_cells=tuple(runs)))  # type: ignore[arg-type]
+    assert "Raised outside of any backward call: KeyError." in said
+    assert said.endswith("Ended by SystemExit: 5 (proj/train.py:3), SystemExit: no data.")

@@ -177,7 +177,8 @@ def test_a_program_that_raised_never_gives_0(tmp_path, ends):
     done = explain(file(tmp_path, "x = 1\n# %%\n" + RAISES[ends]))
     assert done.returncode == 1
     last = done.stdout.splitlines()[-1]
-    assert last.startswith("No finding. No backward call was recorded. Raised outside of any backward call: ")
+    how = "Ended by SystemExit: " if "an exit" in ends else "Raised outside of any backward call: "
+    assert last.startswith(f"No finding. No backward call was recorded. {how}")
     assert "In[2]" in last
 
 

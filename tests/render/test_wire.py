@@ -174,6 +174,17 @@ def test_a_call_is_written_as_python_and_by_what_it_did() -> None:
     assert told(api="autograd.grad")[0].startswith("torch.autograd.grad(")
 
 
+def test_a_call_in_a_file_and_its_event_name_the_file_the_line_and_the_function() -> None:
+    place = Place(None, 26, "loss.backward()", file="proj/train.py", function="fit", outer_cell=3, outer_line=1)
+    event = Event(0, "call", 3, call=0, label="loss.backward()")
+    m = json.loads(wire.encode(Drawing(reused_product(), (replace(call(0), place=place),), (event,))))
+    assert m["strings"][m["calls"][0]["fn"]] == "fit"
+    assert m["strings"][m["events"][0]["where"]] == "proj/train.py:26 in fit"
+    m = json.loads(wire.encode(Drawing(reused_product(), (call(0),), (event,))))
+    assert m["calls"][0]["fn"] is None or m["calls"][0]["fn"] == -1
+    assert m["strings"][m["events"][0]["where"]] == ""
+
+
 def test_calls_events_and_findings_are_all_there() -> None:
     graph = reused_product()
     finding = Finding(

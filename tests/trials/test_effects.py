@@ -10,7 +10,11 @@ BEGIN = "import os, sys, torch\nfrom graphwidget.trials import effects\nseen = e
 SEEN = {
     "nothing": ("x = torch.ones(2); print(x); import json; open(os.devnull, 'w').write('x')", ""),
     "reads": ("open('here.txt').read(); open('here.txt', 'rb').read()", ""),
-    "temporary": ("import tempfile; tempfile.TemporaryFile(); tempfile.mkdtemp()", ""),
+    "temporary": (
+        "import tempfile; tempfile.TemporaryFile()\n"
+        "with tempfile.TemporaryDirectory() as folder: open(f'{folder}/x', 'w')",  # is removed by paths relative to it
+        "",
+    ),
     "writes": ("open('out.txt', 'w').write('x')", "the program writes files (out.txt)"),
     "appends": ("open('here.txt', 'a').write('x')", "the program writes files (here.txt)"),
     "removes": ("os.remove('here.txt')", "the program writes files (here.txt)"),

@@ -71,7 +71,8 @@ class CallLog:
     failed
         Called with a call that raised and its exception, after `finished`.
     sample
-        Called with a pending call and the frames of cells, before a few calls of each line: detects growing graphs.
+        Called before a few calls of each line with a pending call, the sequence numbers at the earlier calls of the
+        line, and the frames of cells: detects growing graphs.
     recent
         The calls that are still remembered, by n.
     problem
@@ -88,7 +89,9 @@ class CallLog:
         finished: Callable[[BackwardCall, Snapshot | None], None] = lambda call, graph: None,
         counted: Callable[[CountedCall], None] = lambda counted: None,
         failed: Callable[[BackwardCall, BaseException], None] = lambda call, error: None,
-        sample: Callable[[PendingCall, Sequence[FrameType]], None] = lambda pending, frames: None,
+        sample: Callable[[PendingCall, Sequence[int], Sequence[FrameType]], None] = lambda pending, starts, frames: (
+            None
+        ),
         recent: Callable[[], dict[int, BackwardCall]] = dict,
         problem: Callable[[BaseException], None] = lambda error: None,
         lock: Any = None,
@@ -196,16 +199,16 @@ class CallLog:
             return None
         if self.begins is not None:
             self.begins(self.count, outputs)
-        frames = self.provenance.cell_frames(sys._getframe(3))
-        pending = self._pending(args, kwargs, frames)
+        frame = sys._getframe(3)
+        pending = self._pending(args, kwargs, frame)
         self.count += 1
         pending.alone = not self.running
         self.running[pending.n] = pending
         try:
             if due(self.recognition.count(pending)):
-                self.sample(pending, frames)
+                self.sample(pending, self.recognition.starts(pending), self.provenance.cell_frames(frame))
             if not self.recognition.recognise(pending, outputs):
-                self._read_in_full(pending, outputs, args, frames)
+                self._read_in_full(pending, outputs, args, self.provenance.cell_frames(frame))
         except Exception as error:
             self.problem(error)
         return pending
@@ -214,8 +217,8 @@ class CallLog:
         """Handle the end of a call that is not recorded."""
         self.recognition.freed_unknown_nodes()
 
-    def _pending(self, args: tuple[Any, ...], kwargs: dict[str, Any], frames: Sequence[FrameType]) -> PendingCall:
-        """Return the call before it runs.
+    def _pending(self, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType) -> PendingCall:
+        """Return the call before it runs, made in `frame`.
 
         `args` are the engine's: gradients, keep_graph, create_graph, inputs, allow_unreachable, accumulate_grad.
         """
@@ -223,7 +226,7 @@ class CallLog:
         def argument(position: int, name: str, default: Any) -> Any:
             return args[position] if len(args) > position else kwargs.get(name, default)
 
-        key = self.provenance.lines.where(frames[0]) if frames else None
+        key = self.provenance.lines.where(frame)
         return PendingCall(
             self.count,
             self.elsewhere if key is None else key,

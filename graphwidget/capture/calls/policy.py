@@ -28,6 +28,8 @@ class CallPolicy:
         1.2 ms, in one of two layers (0.35 ms) 14 %, in one of 1.1 ms and two layers nothing that can be measured.
     max_models
         Number of shapes of graphs that are remembered.
+    max_starts
+        Number of earlier calls of one loop that a sample of growing graphs may cover.
     free_searches
         Number of searches for names before the calls of one cell, regardless of their time.
     search_share
@@ -41,5 +43,6 @@ class CallPolicy:
     walked: int = 16
     walk_share: float = 0.01
     max_models: int = 256
+    max_starts: int = 1_000
     free_searches: int = 50
     search_share: float = 0.02

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 from array import array
+from collections import deque
 from time import perf_counter
 from typing import Any
 
@@ -30,10 +31,11 @@ __all__ = ["Recognition"]
 
 
 class _Line:
-    """The calls of one line in this cell."""
+    """The calls of one line in this cell, of one thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, starts: int) -> None:
         self.calls = 0
+        self.starts: deque[int] = deque(maxlen=starts)  # the counter of sequence numbers at the last calls
         self.newest = -1  # the counter of sequence numbers at the last call
         self.walked: tuple[Signature | None, Model] | None = None  # the last call that a walk found like its model
 
@@ -54,7 +56,7 @@ class Recognition:
         self.models = Models(policy.max_models)
         self._home = threading.get_ident()
         self._unknown_frees = False  # whether a call may have freed unknown nodes
-        self._lines: dict[tuple[int, int] | None, _Line] = {}
+        self._lines: dict[tuple[tuple[int, int] | None, int], _Line] = {}
         self._began = perf_counter()
         self._spent = self._spent_in_full = 0.0  # seconds in this cell: all our work, and reading in full
 
@@ -88,13 +90,25 @@ class Recognition:
 
     def count(self, pending: PendingCall) -> int:
         """Count a call, and return how many calls its line has made in this cell."""
-        line = self._lines.setdefault(pending.line_key, _Line())
+        line = self._line(pending)
         line.calls += 1
+        line.starts.append(pending.newest)
         return line.calls
+
+    def starts(self, pending: PendingCall) -> list[int]:
+        """Return the sequence numbers at the earlier calls of the line, ascending, once this one is counted."""
+        return list(self._line(pending).starts)[:-1]
+
+    def _line(self, pending: PendingCall) -> _Line:
+        key = (pending.line_key, threading.get_ident())
+        line = self._lines.get(key)
+        if line is None:
+            line = self._lines[key] = _Line(self.policy.max_starts + 1)
+        return line
 
     def recognise(self, pending: PendingCall, outputs: Any) -> bool:
         """Whether a call need only be counted. If so, set its `model`; if not, set its `shape`."""
-        policy, line = self.policy, self._lines[pending.line_key]
+        policy, line = self.policy, self._line(pending)
         self._sign(pending, line, outputs)
         elapsed = perf_counter() - self._began
         wanted_in_full = line.calls <= policy.in_full or not line.calls % policy.every

@@ -18,7 +18,7 @@ from typing import Any
 from graphwidget import torch_internals as ti
 from graphwidget.capture.calls.pending import PendingCall
 from graphwidget.capture.owners.search import Holding
-from graphwidget.model import BackwardCall, Look, Place, Snapshot
+from graphwidget.model import Look, Snapshot
 
 __all__ = ["RetentionSamples", "due", "piles_up"]
 
@@ -80,50 +80,32 @@ class RetentionSamples:
 
     Parameters
     ----------
-    place
-        Returns the place for a key of `Provenance.place`.
-    calls
-        The calls that are remembered, by n.
     search
         Finds the named tensors, given the frames of cells and the lowest sequence number that matters.
     read
         Reads the graph behind named tensors.
-    most_starts
-        Number of earlier calls of a line that a sample may cover.
+    of_a_line
+        Number of samples of one line that are kept.
     """
 
     def __init__(
         self,
-        place: Callable[[Place | tuple[int, int, int]], Place],
         *,
-        calls: Callable[[], dict[int, BackwardCall]],
         search: Callable[[Sequence[FrameType], int], Sequence[Holding]],
         read: Callable[[list[Holding]], Snapshot],
-        most_starts: int,
         of_a_line: int = 4,
     ) -> None:
-        self.place, self.calls, self.search, self.read = place, calls, search, read
-        self._most_starts, self._of_a_line = most_starts, of_a_line
+        self.search, self.read, self._of_a_line = search, read, of_a_line
         self._lines: OrderedDict[object, list[Look]] = OrderedDict()
 
-    def take(self, pending: PendingCall, frames: Sequence[FrameType]) -> None:
-        """Before a call made by a line of a cell, check whether graphs of earlier iterations are still alive."""
+    def take(self, pending: PendingCall, starts: Sequence[int], frames: Sequence[FrameType]) -> None:
+        """Before a call made by a line of a cell, check whether graphs of earlier iterations are still alive.
+
+        `starts`: the sequence numbers at the earlier calls of the line in this thread, ascending.
+        """
         if pending.line_key is None:
             return
-        here = self.place(pending.place)
-        line = (here.run, here.cell, here.line, here.outer_line, get_ident())
-        starts: list[int] = []
-        for call in reversed(self.calls().values()):  # only a few of one cell: the cost must not grow with the loop
-            at = call.place
-            if at.run != here.run or len(starts) == self._most_starts:
-                break
-            if (at.run, at.cell, at.line, at.outer_line, call.thread) == line:
-                starts.append(call.newest_seq)
-        starts.reverse()
-        self._sample(line, pending.n, starts, frames)
-
-    def _sample(self, line: object, call: int, starts: Sequence[int], frames: Sequence[FrameType]) -> None:
-        """Take one sample. `starts`: the sequence numbers at the earlier calls of the line, ascending."""
+        line = (pending.line_key, get_ident())
         before = self._lines.get(line)
         if len(starts) < ENOUGH - 1 or (before and len(before[-1].graph) > LARGE):
             return
@@ -131,7 +113,7 @@ class RetentionSamples:
         holdings = self.search(frames, max(first, 0))
         if not piles_up(holdings, starts[-BACK:]):
             return
-        self._lines.setdefault(line, []).append(Look(call, self.read(since(holdings, first))))
+        self._lines.setdefault(line, []).append(Look(pending.n, self.read(since(holdings, first))))
         del self._lines[line][: -self._of_a_line]
         self._lines.move_to_end(line)
         while sum(len(sample.graph) for sample in self.all()) > REMEMBERED and len(self._lines) > 1:

@@ -17,10 +17,13 @@ from types import CodeType
 __all__ = ["SourceFile", "block_of"]
 
 MAX_FILE = 4 << 20  # bytes of a file that is read when its code is first seen; a longer one when it is needed
+SOME_LINES = 200  # in which the end of a function is looked for at first
 MAX_KEPT = 64 << 20  # bytes of all that have been read and were not needed yet
 _kept = [0]
 
-_REWRITTEN = "@pytest_ar"  # a name in code whose asserts pytest has rewritten
+# How a name begins in code that others have put in place of a file's own, on the same lines: pytest for its asserts,
+# torch.compile for a function whose operations it has compiled.
+_REWRITTEN = ("@pytest_ar", "__compiled_fn_")
 
 
 class SourceFile:
@@ -45,7 +48,7 @@ class SourceFile:
     """
 
     __slots__ = ("__weakref__", "_bytes", "_code", "_compiled", "_first", "_inside", "_line", "_lines", "_rewritten",
-                 "_shape", "_stamp", "edited", "path", "shift", "shown")  # fmt: skip
+                 "_shape", "_spots", "_stamp", "edited", "path", "shift", "shown")  # fmt: skip
 
     def __init__(self, path: str, code: CodeType) -> None:
         self.path = os.path.abspath(path)
@@ -54,7 +57,8 @@ class SourceFile:
         self._lines: list[str] | None = None
         # Codes are known by their hashes: kept, they would keep a reloaded module's.
         self._code, self._inside = hash(code), frozenset(map(hash, _codes(code)))
-        self._rewritten = any(_REWRITTEN in one.co_names for one in _codes(code))
+        self._rewritten = any(map(_is_rewritten, _codes(code)))
+        self._spots = frozenset(map(_spot, _codes(code)))
         self._first, self.shift = self._mark(code), 0
         # autoreload compiles a function that was edited alone, as a module with nothing else in it.
         inside = [one for one in code.co_consts if isinstance(one, CodeType)] if code.co_name == "<module>" else [code]
@@ -97,6 +101,8 @@ class SourceFile:
         """Whether a code object is of the same version of the file."""
         if code.co_name == "<module>" or hash(code) in self._inside:
             return hash(code) == self._code or code.co_name != "<module>"
+        if _is_rewritten(code) and _spot(code) in self._spots:
+            return True
         return bool(self.lines) and self._mark(code) in self._compiled
 
     def _read(self) -> str | None:
@@ -117,7 +123,15 @@ class SourceFile:
 
     def _mark(self, code: CodeType) -> object:
         """By what code is known. pytest puts other code in place of asserts, on the same lines."""
-        return (code.co_name, code.co_firstlineno) if self._rewritten else hash(code)
+        return _spot(code) if self._rewritten else hash(code)
+
+
+def _is_rewritten(code: CodeType) -> bool:
+    return any(name.startswith(_REWRITTEN) for name in code.co_names)
+
+
+def _spot(code: CodeType) -> tuple[str, int]:
+    return code.co_name, code.co_firstlineno
 
 
 def _shape(code: CodeType) -> int:
@@ -166,10 +180,19 @@ def block_of(code: CodeType, lines: list[str]) -> tuple[str, int]:
     first = code.co_firstlineno
     if code.co_name == "<module>" or not 0 < first <= len(lines):
         return "\n".join(lines), 0
-    try:
-        block = inspect.getblock([f"{line}\n" for line in lines[first - 1 :]])
-    except (tokenize.TokenError, SyntaxError):
-        block = []
-    text = "".join(block)
+    text = "".join(_block(lines, first - 1))
     # An indented block is parsed below a head, rather than dedented, which would change strings over several lines.
     return ("if True:\n" + text, first - 2) if text[:1].isspace() else (text, first - 1)
+
+
+def _block(lines: list[str], start: int) -> list[str]:
+    """The lines of the function or class that begins at a position, with their ends; empty: it has no end."""
+    for end in (start + SOME_LINES, len(lines)):  # a file has many functions: the rest of it is not read for each
+        some = [f"{line}\n" for line in lines[start:end]]
+        try:
+            block = inspect.getblock(some)
+        except (tokenize.TokenError, SyntaxError):
+            continue
+        if len(block) < len(some) or end >= len(lines):
+            return block
+    return []

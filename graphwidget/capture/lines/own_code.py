@@ -23,7 +23,7 @@ R = TypeVar("R")
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
-_outermost: set[CodeType] = set()
+_outermost: dict[int, CodeType] = {}  # by `id`: the hash of code is computed anew each time, from all its constants
 
 
 def outermost(function: Callable[P, R]) -> Callable[P, R]:
@@ -31,13 +31,13 @@ def outermost(function: Callable[P, R]) -> Callable[P, R]:
 
     A button runs a backward from a server, a test, an event loop; none of them has written that backward.
     """
-    _outermost.add(function.__code__)
+    _outermost[id(function.__code__)] = function.__code__
     return function
 
 
 def is_outermost(code: CodeType) -> bool:
     """Whether a function is marked by `outermost`."""
-    return code in _outermost
+    return id(code) in _outermost
 
 
 class OwnCode:

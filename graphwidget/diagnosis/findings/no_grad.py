@@ -16,8 +16,8 @@ from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.functions import functions
+from graphwidget.diagnosis.wording import UNNAMED, names, place_of, root_name, short, where
 from graphwidget.diagnosis.wording import at as line_of
-from graphwidget.diagnosis.wording import names, place_of, root_name, short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene
 
 _WITHOUT = ("detach", "detach_", "data", "item")  # without these, the same values keep their graph
@@ -42,13 +42,18 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         "no_grad",
         "error",
         f"{cause.text} So backward would reach no leaf.",
-        f"`{name}` has no grad_fn.",
+        f"{_opening(name)} has no grad_fn.",
         call.n,
         tensor=name,
         made_at=cause.place,
         cut_at=_cut_at(record, cause),
         fixes=(cause.fix,),
     )
+
+
+def _opening(name: str) -> str:
+    """The root where a sentence begins with it."""
+    return name.capitalize() if name == UNNAMED else f"`{name}`"
 
 
 def _cut_at(record: Record, cause: Cause) -> Place | None:
@@ -101,7 +106,7 @@ def _root(call: BackwardCall) -> str:
     calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and n.args] if statement is not None else []
     found = [n.args[0].elts for n in calls if isinstance(n.args[0], (ast.List, ast.Tuple))]
     whole = [elements for elements in found if len(elements) == len(call.roots)]
-    return ast.unparse(whole[0][at]) if len(whole) == 1 and at < len(call.roots) else "the root"
+    return ast.unparse(whole[0][at]) if len(whole) == 1 and at < len(call.roots) else UNNAMED
 
 
 def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
@@ -415,12 +420,15 @@ def _unknown(origins: Origins, call: BackwardCall, root: ast.expr, spot: Spot, m
         words = f"Compute `{name}` where grad mode is on, or under `with torch.enable_grad():`."
         text = f"Grad mode is off where {short(call.place.source)} runs: nothing that is computed there gets a graph."
         return Cause(text, Fix("remove_no_grad", words, False), None)
+    if name == UNNAMED and (modules := frozen.all_in_sight(origins)):
+        return frozen.frozen_modules(origins, modules)
     if origins.goes_back_to_grad(root, spot) is False and not restore_graph.trains(origins.values.runs, made_of):
         fix = Fix("unfreeze", "Make a parameter or an input with `requires_grad=True`.", False)
         return Cause(f"Nothing that `{name}` was made from requires grad.", fix, None)
+    shown = name if name == UNNAMED else f"`{name}`"
     words = (
-        f"Look at the `grad_fn` of what `{name}` is made from, step by step. The cut comes right after the first that "
+        f"Look at the `grad_fn` of what {shown} is made from, step by step. The cut comes right after the first that "
         "has one."
     )
     fix = Fix("find_the_cut", words, False)
-    return Cause(f"`{name}` was made without a graph. Which line cut it, if one did, is unknown.", fix, None)
+    return Cause(f"{_opening(name)} was made without a graph. Which line cut it, if one did, is unknown.", fix, None)

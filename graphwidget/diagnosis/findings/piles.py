@@ -47,15 +47,20 @@ class Pile:
 
 def find(record: Record) -> Iterator[Finding]:
     """Findings for what piles up in variables now, and for what piled up in functions that have returned since."""
-    reported: set[str] = set()
+    reported: set[str | int] = set()
     for pile in _piles(record, record.snapshot):
-        reported.update(map(local, pile.paths))
+        reported |= _known_by(pile)
         yield _finding(record, pile, None)
     for look in _last_looks(record):
         for pile in _piles(record, look.graph, frames_only=True):
-            if reported.isdisjoint(map(local, pile.paths)):
-                reported.update(map(local, pile.paths))
+            if reported.isdisjoint(_known_by(pile)):
+                reported |= _known_by(pile)
                 yield _finding(record, pile, look)
+
+
+def _known_by(pile: Pile) -> set[str | int]:
+    """The names of what keeps a pile, and the nodes that it keeps: a function may have had another name for it."""
+    return {*map(local, pile.paths), *(pile.graph.uid[owner.node] for owner in pile.owners)}
 
 
 def _last_looks(record: Record) -> list[Look]:

@@ -33,6 +33,7 @@ def for_pile(record: Record, pile: Pile, lasting: bool) -> tuple[Fix, ...]:
     """Fixes for graphs that pile up; `lasting`: the graphs are still alive now."""
     name, place = spoken(pile.name), pile.graph.place_of(pile.owners[0].node)
     keep = _cut_each_time(record, pile) if pile.chain else keep_numbers(record, pile.name, pile.owners)
+    keep = keep or _hand_over_numbers(record, pile)
     if keep is None:
         line = f" ({where(place)})" if where(place) else ""
         keep = Fix(
@@ -124,6 +125,27 @@ def keep_numbers(record: Record, holder: str, owners: tuple[Owner, ...]) -> Fix 
         free = not needed(record, name, {(run.cell, line) for line, _ in found})
         edits = tuple(edit for _, one in found for edit in one)
         return Fix("detach", text + ("" if free else _UNLESS), free, (run.cell, first), _NONE, edits=edits)
+    return None
+
+
+def _hand_over_numbers(record: Record, pile: Pile) -> Fix | None:
+    """``metric.update(loss.detach())``: the keeper is an object of a library, and a method of it was given this."""
+    place = pile.graph.place_of(pile.owners[0].node)
+    if place is None or len(pile.paths) > 1:
+        return None
+    run = next((one for one in _cells(record) if one.cell == place.cell), None)
+    made = source.statements_at(run.source, place.line or 0)[-1:] if run is not None else []
+    given = {target for statement in made for target in source.targets(statement)}
+    keepers = {local(pile.name)[: found.start()] for found in re.finditer(r"[.\[]", local(pile.name))}
+    for call in source.nodes_of(run.source) if run is not None and run.cell is not None else ():
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            continue
+        handed = [one for one in call.args if ast.unparse(one) in given]
+        if handed and ast.unparse(call.func.value) in keepers and run is not None:
+            edits = text_edit.insert_behind(run.cell, run.source, handed[0], ".detach()")
+            shown = short(text_edit.new_text(run.source, edits))
+            text = f"Hand over numbers, not graphs: write {shown} (In[{run.cell}], line {call.lineno}).{_UNLESS}"
+            return Fix("detach", text, False, (run.cell or 0, call.lineno), _NONE, edits=edits)
     return None
 
 

@@ -14,7 +14,7 @@ from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import names, place_of, where
 from graphwidget.model import CellRun, Fix
 
-__all__ = ["frozen", "frozen_modules"]
+__all__ = ["all_in_sight", "frozen", "frozen_modules"]
 
 
 def frozen_modules(origins: Origins, names: list[str]) -> Cause:
@@ -33,6 +33,13 @@ def frozen_modules(origins: Origins, names: list[str]) -> Cause:
     return _unfreeze(
         origins, run, one, alone and origins.values.freezes_all(one, outer), f"no parameter of `{name}` requires grad."
     )
+
+
+def all_in_sight(origins: Origins) -> list[str]:
+    """The names of all modules that the frames of the user's own code hold, if no parameter of any requires grad."""
+    values = [(name, one) for sight in origins.values.scene.sights for name, one in sight.values.items()]
+    modules = {name: one for name, one in values if one.kind == "module" and one.requires_grad is not None}
+    return sorted(modules) if not any(one.requires_grad for one in modules.values()) else []
 
 
 def _without_parameters(origins: Origins, name: str) -> bool:

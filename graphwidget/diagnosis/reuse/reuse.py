@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from graphwidget.diagnosis.reuse.graph_paths import path_to_failure
+from graphwidget.diagnosis.wording import handed_to_call
 from graphwidget.engine.what_if import reachable
 from graphwidget.model import BackwardCall, Kind, Place, Record, SlotState, Snapshot, Write, in_order
 
@@ -100,8 +101,14 @@ class Reuse:
 
     @cached_property
     def built_after(self) -> bool:
-        """Whether anything of the new part was made after the earlier call began."""
-        return any(self.graph.seq[i] >= self.earlier.newest_seq for i in self.new)
+        """Whether anything of the new part was made after the earlier call began.
+
+        What the line of the later call made of its loss does not count: ``accelerator.backward(loss)`` scales it.
+        """
+        _, scaled = handed_to_call(self.later)
+        uids = {self.graph.uid[i] for i in scaled}
+        made = (i for i in self.new if self.graph.seq[i] >= self.earlier.newest_seq)
+        return any(self.graph.uid[i] not in uids for i in made)
 
     @cached_property
     def needed(self) -> frozenset[int]:
@@ -215,19 +222,24 @@ class Reuse:
         return in_order([o.path for o in before.owners if before.uid[o.node] in uids and o.kind != "out"])
 
     @cached_property
-    def unrun_paths(self) -> tuple[str, ...]:
-        """Names, at the earlier call, of tensors that it did not reach and on which the later one builds.
+    def unrun(self) -> frozenset[int]:
+        """Nodes that existed at the earlier call, were not reached by it, and lead the later one into the old part.
 
-        They depend on the old part: ``h`` was updated once more after the loss had been made.
+        ``h`` was updated once more after the loss had been made.
         """
-        before = self.earlier.graph
         unrun = {i for i in self.new if 0 <= self.graph.seq[i] < self.earlier.newest_seq}
-        if before is None or not unrun:
-            return ()
-        users = (i for i in self.new - unrun if unrun.intersection(self.graph.next(i)))
-        border = {to for i in users for to in self.graph.next(i) if to in unrun}
-        uids = {self.graph.uid[i] for i in border if reachable(self.graph, [i]) & self.old}
-        return tuple(o.path for o in before.owners if o.kind != "out" and before.uid[o.node] in uids)
+        if self.earlier.graph is None or not unrun:
+            return frozenset()
+        border = {to for i in self.new - unrun for to in self.graph.next(i) if to in unrun}
+        return frozenset(i for i in border if reachable(self.graph, [i]) & self.old)
+
+    @cached_property
+    def unrun_paths(self) -> tuple[str, ...]:
+        """Names, at the earlier call, of tensors that it did not reach and on which the later one builds."""
+        before = self.earlier.graph
+        uids = {self.graph.uid[i] for i in self.unrun}
+        owners = before.owners if before is not None else ()
+        return tuple(o.path for o in owners if o.kind != "out" and before is not None and before.uid[o.node] in uids)
 
     @cached_property
     def container(self) -> str | None:

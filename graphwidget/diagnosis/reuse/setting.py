@@ -13,7 +13,7 @@ from graphwidget.diagnosis.source.cells import Cells, Spot
 from graphwidget.diagnosis.source.paths import local, root_of
 from graphwidget.diagnosis.wording import lasting_name, root_name, source_line
 from graphwidget.engine.what_if import reachable
-from graphwidget.model import CellRun, Place, Snapshot
+from graphwidget.model import CellRun, Kind, Place, Snapshot
 
 __all__ = ["Setting"]
 
@@ -91,7 +91,7 @@ class Setting:
         if run is None or place.line is None or place.cell != run.cell:
             return False
         found = source.statements_at(run.source, place.line)
-        return bool(found) and source.is_comprehension(found[-1])
+        return bool(found) and source.runs_in_comprehension(found[-1])
 
     @property
     def repeated(self) -> bool:
@@ -123,19 +123,31 @@ class Setting:
             return made.outer_line == later.outer_line and not before
         return loop.lineno <= (made.outer_line or 0) <= (loop.end_lineno or 0)
 
-    @property
+    @cached_property
     def carried_state(self) -> bool:
-        """Whether the line that made the carrier in one pass made its successor in the next, by the same operation.
+        """Whether the line that made the carrier in one pass made its successor in the next, by the same operations.
 
         Another node of that line is no successor: the line uses something that it made only once (a cache).
         """
-        made, graph = self.reuse.carrier_place, self.reuse.graph
-        if made is None:
+        graph, reuse = self.reuse.graph, self.reuse
+        handed = reuse.unrun or reuse.boundary
+        made = {source_line(p) for i in handed if (p := graph.place_of(i)) is not None} if reuse.unrun else set()
+        if not made and reuse.carrier_place is not None:
+            made = {source_line(reuse.carrier_place)}
+        # The next value of a state is no part of this call's graph, if the loss is made of the value before it.
+        paths = set(reuse.unrun_paths)
+        now = {o.node for o in graph.owners if o.path in paths and graph.seq[o.node] >= reuse.earlier.newest_seq}
+        again = [
+            place
+            for i in {*reuse.new, *now} - reuse.unrun
+            if (place := graph.place_of(i)) is not None
+            and source_line(place) in made
+            and any(_same_operations(graph, i, one) for one in handed)
+        ]
+        first = reuse.carrier_place
+        if first is None:
             return False
-        operations = {graph.name_of(index) for index in self.reuse.boundary}
-        places = [graph.place_of(index) for index in self.reuse.new if graph.name_of(index) in operations]
-        again = [p for p in places if p is not None and source_line(p) == source_line(made)]
-        ran_again = any(p.run != made.run and p.cell_id is not None and p.cell_id == made.cell_id for p in again)
+        ran_again = any(p.run != first.run and p.cell_id is not None and p.cell_id == first.cell_id for p in again)
         return ran_again or (self.made_in_same_pass and bool(again))
 
     @cached_property
@@ -144,7 +156,7 @@ class Setting:
 
         Detached it would have no effect. A running total is no such term: its terms have had their gradients.
         """
-        if self.reuse.same_root or self.carried_state or self.made_in_same_pass:
+        if self.reuse.same_root or self.carried_state:
             return False
         graph = self.reuse.graph
         other = (i for i in self.reuse.new if graph.name_of(i) not in _ADDING and not _scales(graph, i))
@@ -252,3 +264,16 @@ class Setting:
 def _scales(graph: Snapshot, index: int) -> bool:
     """Whether a node multiplies or divides by a value without a graph."""
     return graph.name_of(index) in ("MulBackward0", "DivBackward0") and len(graph.next(index)) == 1
+
+
+def _same_operations(graph: Snapshot, a: int, b: int) -> bool:
+    """Whether two nodes may come from the same code: the same operation, of results of the same operations.
+
+    One of them may have fewer: in a first pass, a state has no graph yet, or is a leaf.
+    """
+    if graph.name_of(a) != graph.name_of(b):
+        return False
+    inputs = [[graph.name_of(i) for i in graph.next(one) if graph.kind[i] != Kind.ACCUMULATE] for one in (a, b)]
+    fewer, more = sorted(inputs, key=len)
+    rest = iter(more)
+    return all(name in rest for name in fewer)  # in the same order

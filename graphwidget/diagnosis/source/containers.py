@@ -23,11 +23,10 @@ def detached_in(cell: int | None, text: str, holder: str, inside: Iterable[str])
     inside
         Where in it they are found: ``[0]``; ``['loss'][3]``; ``[7].h``.
     """
-    tree = source.parse(text)
     wanted = [steps(f"_{path}")[1:] for path in inside]
     last = holder.rsplit(".", 1)[-1].split("[", 1)[0]
     found: dict[int, text_edit.Edits] = {}
-    for node in ast.walk(tree) if tree else ():
+    for node in source.nodes_of(text):
         put = _put(node)
         if put is None:
             continue
@@ -48,8 +47,7 @@ def detached_in(cell: int | None, text: str, holder: str, inside: Iterable[str])
 
 def taken_in(cell: str, names: Collection[str]) -> Iterator[str]:
     """Paths into containers that a cell puts these variables into: ``bank[0][1]`` for ``bank.append((x, h))``."""
-    tree = source.parse(cell)
-    for put in filter(None, map(_put, ast.walk(tree) if tree else ())):
+    for put in filter(None, map(_put, source.nodes_of(cell))):
         whole, value, more = put
         if not more and isinstance(whole, ast.Subscript):
             whole = whole.value

@@ -11,6 +11,7 @@ import builtins
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
@@ -108,13 +109,18 @@ def applied(cells: dict[int, str], edits: Iterable[TextEdit]) -> Applied | None:
 
 def _names(texts: dict[int, str], context: type[ast.expr_context]) -> set[str]:
     """Names that are read (`ast.Load`), or bound in any way (`ast.Store`), anywhere in the cells."""
-    nodes = [node for text in texts.values() if (tree := source.parse(text)) for node in ast.walk(tree)]
-    if context is ast.Store:
-        return {name for node in nodes for name, _ in _bound_by(node)} | _argument_names(nodes)
-    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    return set[str]().union(*(_names_in(text, context is ast.Store) for text in texts.values()))
 
 
-def _argument_names(nodes: list[ast.AST]) -> set[str]:
+@lru_cache(maxsize=1024)
+def _names_in(text: str, bound: bool) -> frozenset[str]:
+    nodes = source.nodes_of(text)
+    if bound:
+        return frozenset(name for node in nodes for name, _ in _bound_by(node)) | _argument_names(nodes)
+    return frozenset(n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+
+
+def _argument_names(nodes: Iterable[ast.AST]) -> set[str]:
     functions = (node for node in nodes if isinstance(node, (*_Function, ast.Lambda)))
     return {argument.arg for function in functions for argument in _arguments(function)}
 

@@ -61,8 +61,7 @@ def functions(record: Record) -> list[FunctionText]:
     """The custom Functions that cells define: of several of one name the last."""
     found: dict[str, FunctionText] = {}
     for run in Cells.of(record).latest:
-        tree = syntax.parse(run.source)
-        for made in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)) if tree else ():
+        for made in (node for node in syntax.nodes_of(run.source) if isinstance(node, ast.ClassDef)):
             if any(syntax.last_name(ast.unparse(base)) == "Function" for base in made.bases):
                 found[made.name] = FunctionText(run, made)
     return list(found.values())

@@ -12,6 +12,7 @@ from typing import Any
 
 from graphwidget.model import BackwardCall, Drawing, Event, Write
 from graphwidget.render.wire.columns import Strings
+from graphwidget.render.words import function_text
 
 __all__ = ["MAX_EVENTS", "moments"]
 
@@ -37,7 +38,7 @@ def moments(drawing: Drawing, strings: Strings) -> list[dict[str, Any]]:
 class _Moment:
     """An event with what the page shows of its call and of the optimizers."""
 
-    __slots__ = ("alike", "event", "freed", "order", "steps")
+    __slots__ = ("alike", "event", "freed", "order", "steps", "where")
 
     def __init__(self, event: Event, call: BackwardCall | None, steps: Mapping[int, tuple[str, ...]]) -> None:
         self.event = event
@@ -46,7 +47,9 @@ class _Moment:
         # Hue and style of the call, which the message need not contain.
         self.order = call.order if call is not None else -1
         self.steps = steps.get(event.id, ())
-        place = (event.kind, event.cell, event.label, event.ok, event.iteration is None)
+        # The line of the call where it is in a file; the lines of cells are known by the cell and the label.
+        self.where = function_text(call.place) if call is not None and call.place.file is not None else ""
+        place = (self.where, event.kind, event.cell, event.label, event.ok, event.iteration is None)
         self.alike = (*place, event.held_bytes, event.nodes, event.snapshot is None, self.freed, self.order, self.steps)
 
     def row(self, strings: Strings) -> dict[str, Any]:
@@ -58,6 +61,7 @@ class _Moment:
             "call": event.call,
             "iteration": event.iteration,
             "label": strings(event.label),
+            "where": strings(self.where),
             "ok": event.ok,
             "held": event.held_bytes,
             "nodes": event.nodes,

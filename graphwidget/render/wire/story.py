@@ -68,6 +68,7 @@ def _call(call: BackwardCall, strings: Strings, with_order: set[int]) -> dict[st
         "cell": place.cell,
         "run": place.run,
         "file": strings.known(place.file),
+        "fn": strings.known(place.function),
         "inner": place.inner_run,
         "line": place.line,
         "iteration": place.iteration,

@@ -1,9 +1,7 @@
 /** Requests of the view to the kernel, and the texts for the answers. */
-import { drive } from "../page/drive.ts";
 import { Prose } from "../page/glyphs.tsx";
 import { Button } from "../panels/parts.tsx";
 import { type Fix, orderOfCall, type Root } from "../picture/model.ts";
-import { decodeSlices } from "../picture/wire.ts";
 import { isAsked } from "../state/guess.ts";
 import { NoAnswer, Refused } from "../state/kernel.ts";
 import type { Answer, Args, Question } from "../state/replies.ts";
@@ -11,6 +9,7 @@ import { backwardName, cellList } from "../state/say.ts";
 import { type Context, type KeptOrNot, type KernelActions, type Mode, type Preview, position } from "../state/state.ts";
 import { saveFile } from "./export.ts";
 import { isHere } from "./home.ts";
+import { readPicture } from "./receive.ts";
 
 const QUEUED_MS = 700;
 const FORECAST_MS = 6000;
@@ -94,7 +93,7 @@ function questions({
     const isWanted = () => state.pastEvent === id;
     try {
       const { wire } = await kernel.ask("snapshot", { event: id }, 10000);
-      const past = await drive(decodeSlices(wire), isWanted);
+      const past = await readPicture(wire, isWanted);
       if (past && isWanted()) set({ past });
     } catch (error) {
       if (isWanted()) set({ ...now, answer: problem(error) });
@@ -108,7 +107,7 @@ function questions({
     const isWanted = () => state.comparison === begun && state.pastEvent === to;
     try {
       const difference = await kernel.ask("compare", { before: from, after: to }, EXPORT_MS);
-      const past = await drive(decodeSlices(difference.wire), isWanted);
+      const past = await readPicture(difference.wire, isWanted);
       if (past && isWanted()) set({ past, comparison: { from, to, difference } });
     } catch (error) {
       if (!isWanted()) return;

@@ -3,7 +3,17 @@
 import { drive } from "../page/drive.ts";
 import type { Graph } from "../picture/model.ts";
 import { applyDelta, decodeSlices } from "../picture/wire.ts";
-import { follow, type Model } from "../state/kernel.ts";
+import { follow, type Model, Refused } from "../state/kernel.ts";
+
+/** A stored picture that the kernel has sent; null: it is not wanted any more. */
+export async function readPicture(wire: string, isWanted: () => boolean): Promise<Graph | null> {
+  try {
+    return await drive(decodeSlices(wire), isWanted);
+  } catch (error) {
+    console.error("graphwidget:", error);
+    throw new Refused("The picture of that moment cannot be read.", "The picture of now is not affected.");
+  }
+}
 
 export interface Receiving {
   /** The newest graph so far. */

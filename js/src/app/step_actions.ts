@@ -1,12 +1,11 @@
 /** Stepping through one call: asks the kernel for its steps, and moves the drawing from one to the next. */
 
 import type { Picture } from "../drawing/picture.ts";
-import { drive } from "../page/drive.ts";
-import { decodeSlices } from "../picture/wire.ts";
 import { Refused } from "../state/kernel.ts";
-import type { StepSentences } from "../state/replies.ts";
+import type { Replies } from "../state/replies.ts";
 import { type Context, position, type StepActions } from "../state/state.ts";
 import { keyOf, lastStep, NORMAL, PACES, type StepSubject, subjects, type Walk } from "../state/steps.ts";
+import { readPicture } from "./receive.ts";
 
 const TIMEOUT_MS = 20_000;
 /** Sentences are asked for when fewer than this many steps are left that have some. */
@@ -68,7 +67,7 @@ export function stepActions(context: Context, picture: Picture): StepActions {
     try {
       const steps = await request;
       if (!("nodes" in steps)) return; // cancelled
-      const before = steps.wire === null ? null : await drive(decodeSlices(steps.wire), isWanted);
+      const before = steps.wire === null ? null : await readPicture(steps.wire, isWanted);
       if (!isWanted()) return;
       const event = state.now?.events.find(({ call }) => call === steps.n)?.id ?? null;
       const rows = steps.rows.slice();
@@ -89,7 +88,7 @@ export function stepActions(context: Context, picture: Picture): StepActions {
     const first = Math.floor(at / size) * size;
     if (!steps || !size || at >= steps.nodes.length || state.walk?.rows[at] || wanted.has(first)) return;
     wanted.add(first);
-    const found: StepSentences | null = await kernel
+    const found: Replies["more_steps"] | null = await kernel
       .ask("more_steps", { walk: steps.walk, at }, TIMEOUT_MS)
       .catch(() => null);
     if (state.walk?.steps !== steps) return;

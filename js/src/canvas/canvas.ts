@@ -15,6 +15,7 @@ import { runSlices, type Slices } from "../picture/slices.ts";
 import { Bitmap } from "./bitmap.ts";
 import { followGestures } from "./gestures.ts";
 import { Minimap } from "./minimap.ts";
+import { apart, nameOf, tipOf } from "./names.ts";
 import { Signs } from "./signs.ts";
 import { isFocusable, Space } from "./space.ts";
 import { type Box, type Camera, Viewport } from "./viewport.ts";
@@ -54,17 +55,13 @@ interface Drawn {
 /** New marks of an item: as text, to compare them later, and as elements. */
 type Made = Map<string, { marks: string; shapes: SVGElement[] }>;
 
-/** The tooltip of an item of which something had to be cut off; "": nothing was. */
-const tipOf = ({ marks, label = "" }: Item) =>
-  marks.some((mark) => mark.kind === "text" && mark.cut) ? label.replaceAll(", ", "\n") : "";
-
 const keyAt = (event: Event) => (event.target as Element).closest("[data-key]")?.getAttribute("data-key") ?? "";
 
 export class Canvas {
   readonly element: HTMLElement;
   readonly overlay = html("div", { class: "gw-overlay" });
   readonly viewport = new Viewport(() => this.#move());
-  space = new Space({ left: 0, top: 0, width: 0, height: 0, items: [], look() {} });
+  space = new Space({ left: 0, top: 0, width: 0, height: 0, items: [], rail: 0, look() {} });
   /** Whether the scene is drawn as a bitmap. */
   big = false;
   /** Key of the tab stop. */
@@ -167,16 +164,21 @@ export class Canvas {
     this.#events.resized();
   }
 
-  /** Something covers so many px at the right: the picture moves left, at the same scale. Nothing is laid out again. */
+  /**
+   * Something covers so many px at the right: the picture moves left. What has no room there, without the code rail,
+   * gets smaller as far as names can be read. Nothing is laid out again.
+   */
   cover(px: number): void {
     if (px === this.#covered) return;
     this.#covered = px;
     const { viewport } = this;
     viewport.width = this.#width - px;
-    const { x, w } = this.space.content;
-    const right = viewport.x + (x + w) * viewport.scale;
-    if (px > 0) viewport.go({ ...viewport, x: viewport.x + Math.min(0, viewport.width - right) });
-    else viewport.go(this.#camera(this.space));
+    const { rail } = this.space.scene;
+    const { x, w, ...rows } = this.space.content;
+    const column = { ...rows, x: x + rail, w: w - rail };
+    viewport.go(px > 0 ? viewport.beside(column) : this.#camera(this.space));
+    // A line of code that is cut off in the middle says nothing.
+    setAttribute(this.element, "data-covered", px > 0 && viewport.toScreen(x, 0)[0] < 0);
   }
 
   /** The camera for a scene: as the user has set it; else everything, the failing node or a loss. */
@@ -317,7 +319,7 @@ export class Canvas {
     if (isFocusable(item))
       setAttributes(g, {
         role: "treeitem",
-        "aria-label": item.label ?? key,
+        "aria-label": nameOf(item),
         "aria-expanded": role === "group" && "false",
         ...this.#standing(key),
       });
@@ -332,7 +334,7 @@ export class Canvas {
     if (!change) return;
     const redraw = () => {
       drawn.marks = change.marks;
-      g.replaceChildren(...change.shapes);
+      g.replaceChildren(...(isFocusable(item) ? apart(change.shapes) : change.shapes));
       g.classList.remove("gw-drains");
       if (!delay) return;
       g.getBoundingClientRect();

@@ -11,6 +11,8 @@ export class Signs {
   readonly element: SVGGElement;
   /** The items that the signs are about. */
   keys: readonly string[] = [];
+  /** The signs on screen, with what they were made of, by key. */
+  #drawn = new Map<string, { made: string; element: SVGElement }>();
 
   constructor(name: string) {
     this.element = svg("g", { class: `gw-signs ${name}`, "aria-hidden": "true" });
@@ -21,7 +23,24 @@ export class Signs {
     this.keys = keys;
     const ends = keys.map((key) => `>${key}`);
     const wires = wired.filter(({ key, role }) => role === "wire" && ends.some((end) => key.endsWith(end)));
-    this.element.replaceChildren(...wires.slice(0, MOST_DOTS).flatMap(dot), ...items.map(sign));
+    // From one step to the next hardly anything changes: what is the same stays.
+    const before = this.#drawn;
+    this.#drawn = new Map();
+    let cursor: ChildNode | null = this.element.firstChild;
+    for (const item of items) {
+      const made = JSON.stringify([item.x, item.y, item.marks]);
+      const old = before.get(item.key);
+      const element = old?.made === made ? old.element : sign(item);
+      this.#drawn.set(item.key, { made, element });
+      if (element === cursor) cursor = cursor.nextSibling;
+      else this.element.insertBefore(element, cursor);
+    }
+    while (cursor) {
+      const next: ChildNode | null = cursor.nextSibling;
+      cursor.remove();
+      cursor = next;
+    }
+    this.element.append(...wires.slice(0, MOST_DOTS).flatMap(dot));
   }
 }
 

@@ -77,6 +77,14 @@ export class Viewport implements Camera {
     };
   }
 
+  /** The camera that shows a column as far left as it has to be, and as large as it is or as there is room for it. */
+  beside({ x, y, w, h }: Box): Camera {
+    const scale = Math.max(READABLE, Math.min(this.scale, this.width / w));
+    const middle = this.y + (y + h / 2) * this.scale;
+    const left = this.x + (x + w) * this.scale > this.width ? this.width - (x + w) * scale : this.x;
+    return { scale, x: left, y: middle - (y + h / 2) * scale };
+  }
+
   /** For an audience the picture is as large as the room. */
   present(presents: boolean): void {
     this.most = presents ? PRESENTED : LARGEST_FIT;

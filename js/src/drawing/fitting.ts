@@ -1,8 +1,12 @@
-/** Reduces a picture until it can be read in the room that it has: lower cards, fewer boxes, no code rail. */
+/**
+ * Reduces a picture until it can be read in the room that it has: lower cards, fewer boxes, no code rail, graphs that
+ * share nothing below each other.
+ */
 
 import { MOST_CARDS } from "../canvas/canvas.ts";
 import type { Viewport } from "../canvas/viewport.ts";
 import { MAX_BOXES, ONE_SCREEN } from "../picture/fold/index.ts";
+import { partsOf } from "../picture/layout/shelves.ts";
 import { nodeCount } from "../picture/model.ts";
 import { FULL_SCALE } from "../picture/scene/context.ts";
 import type { SceneOptions } from "../picture/scene/types.ts";
@@ -20,6 +24,8 @@ const FOLDED = 0.7;
 /** Smallest scale for which buttons get room. A picture that needs a scale smaller by this is planned for it. */
 const SMALLEST = 0.55;
 const SMALLER = 0.03;
+/** Room at both sides of a picture, in px. */
+const SIDES = 44;
 
 export class Fitting {
   /** No code rail, because there is no room for it. */
@@ -29,6 +35,8 @@ export class Fitting {
   /** The next picture is laid out without regard to the one on screen. */
   fresh = false;
   #form = 0;
+  /** Graphs that share nothing stand below each other where they are wider together, in px. */
+  #widest: number | undefined;
   /** The scale that the picture is planned for. */
   #scale = 1;
 
@@ -37,12 +45,13 @@ export class Fitting {
     this.bare = false;
     this.most = MAX_BOXES;
     this.#form = 0;
+    this.#widest = undefined;
     this.#scale = 1;
   }
 
   /** What it sets of the options of a scene. */
-  get options(): Pick<SceneOptions, "dense" | "compact" | "rail" | "scale"> {
-    return { ...FORMS[this.#form], rail: !this.bare, scale: this.#scale };
+  get options(): Pick<SceneOptions, "dense" | "compact" | "rail" | "widest" | "scale"> {
+    return { ...FORMS[this.#form], rail: !this.bare, widest: this.#widest, scale: this.#scale };
   }
 
   /** Whether the drawing has to be reduced; sets what to leave out. `room`: size of the view, as large as it may get. */
@@ -69,10 +78,23 @@ export class Fitting {
       this.bare = true;
       return true;
     }
+    if (!this.#widest && content.w * FULL_SCALE > room.w && this.#shelvesHelp(drawing, room, whole)) {
+      this.#widest = room.w / FULL_SCALE - SIDES;
+      this.fresh = true;
+      return true;
+    }
     const scale = Math.max(SMALLEST, Math.floor(whole / SMALLER) * SMALLER);
     if (scale >= this.#scale) return false;
     this.#scale = scale;
     this.fresh = true;
     return true;
+  }
+
+  /** Whether the picture would be larger with its parts in shelves. */
+  #shelvesHelp({ plan, space }: Drawing, room: { w: number; h: number }, whole: number): boolean {
+    const { edges, width } = plan;
+    if (!partsOf({ n: width.length, edges }).some((part) => part > 0)) return false;
+    const shelves = Math.ceil((space.content.w * FULL_SCALE) / room.w);
+    return Math.min(FULL_SCALE, room.h / (shelves * space.content.h)) > whole;
   }
 }

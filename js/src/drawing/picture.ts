@@ -62,6 +62,8 @@ export class Picture implements Drawer {
   readonly #canvas: Canvas;
   readonly #isWanted: () => boolean;
   readonly #height: CanvasHeight;
+  /** Width of the code rail on screen; undefined: it is chosen anew. */
+  #rail: number | undefined;
   /** Room for which the drawing on screen was made. */
   #room = { w: 0, h: 0 };
   readonly #playback: Playback;
@@ -94,6 +96,7 @@ export class Picture implements Drawer {
     const fold = this.foldState(state);
     if (!graph || !fold) return true;
     const { fitting } = this;
+    if (this.hasOtherRoom()) this.#rail = undefined;
     this.#room = this.#roomNow();
     // Another graph is drawn on its own; a much smaller one may have room for everything again.
     const isOther = this.drawing !== null && isAnother(graph, this.drawing);
@@ -206,6 +209,7 @@ export class Picture implements Drawer {
     const options = { delays, calm: prefersCalm(), wanted: this.#isWanted, steady };
     if (!(await this.#canvas.draw(drawing.space, drawing.graph, options))) return false;
     this.drawing = drawing;
+    this.#rail = drawing.scene.rail;
     const { selected } = this.#store.state;
     if (selected !== null && !this.#canvas.byKey.has(selected) && !this.isElsewhere(selected))
       this.#store.amend({ selected: null });
@@ -259,6 +263,7 @@ export class Picture implements Drawer {
       ...this.fitting.options,
       ...(compact && { compact: true, dense: false }),
       room: this.#room,
+      railWidth: this.fitting.fresh ? undefined : this.#rail,
       // A low view is to be read; its buttons would take the room of the picture.
       buttons: low === undefined,
       asks: isAsked(guess),

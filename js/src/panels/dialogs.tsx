@@ -36,11 +36,7 @@ const GRAPH: Rows = [
   [<CardSign look="node" />, "node: a grad_fn"],
   [<CardSign look="ghost" />, "gone: nothing keeps it"],
   [
-    <Sign
-      width={48}
-      height={21}
-      marks={[rect(0, 0, 44, 18, "node", 5), rect(1, 1, 24, 16, "bytebar", 4), shape("M25 3V15", "byteend")]}
-    />,
+    <Sign width={48} height={21} marks={[rect(0, 0, 44, 18, "node", 5), rect(6, 13, 20, 3, "bytebar", 1.5)]} />,
     "in large graphs: bytes held, next to the card that holds most",
   ],
   [

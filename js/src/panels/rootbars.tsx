@@ -68,9 +68,9 @@ function RunButton({ context: { act, state }, root, mode, off }: RunProps): VNod
       aria-disabled={state.running ? "true" : undefined}
       aria-description={(on ? forecastSentence(state.preview!) : off) || undefined}
       data-on={on ? "" : undefined}
-    >
-      {mode === "retain" ? "retain_graph" : "backward()"}
-    </button>
+      // What is read aloud is the whole call; the short words are for the eye.
+      data-words={mode === "retain" ? "retain_graph" : "backward()"}
+    />
   );
 }
 

@@ -71,6 +71,7 @@ export interface Call {
   /** The run of its cell, from 0; null: unknown. */
   run: number | null;
   file: string | null;
+  fn: string | null;
   inner: number | null;
   line: number | null;
   iteration: number | null;
@@ -98,6 +99,8 @@ export interface TimelineEvent {
   call: number | null;
   iteration: number | null;
   label: string;
+  /** "proj/train.py:26 in fit", of a call that a file makes; else "". */
+  where: string;
   ok: boolean;
   /** Bytes held after the event; null: unknown. */
   held: number | null;

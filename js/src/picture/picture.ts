@@ -1,7 +1,8 @@
 /** All steps from a graph, or a wire message, to a picture; also a bundle of its own for engines without a page. */
 
 import { type Folded, type FoldState, foldSlices, presentSlices } from "./fold/index.ts";
-import { type LayoutInput, type LayoutOutput, layoutSlices } from "./layout/index.ts";
+import type { LayoutInput, LayoutOutput } from "./layout/index.ts";
+import { shelvedSlices } from "./layout/shelves.ts";
 import { measureByTable } from "./measure.ts";
 import type { Graph } from "./model.ts";
 import { importantUids, sceneSlices } from "./scene/index.ts";
@@ -58,9 +59,9 @@ export function* drawSlices(
   const plan = yield* planSlices(graph, folded, options(folded.boxes.length));
   const input = yield* inputSlices(plan, earlier);
   yield;
-  let placed = yield* layoutSlices(input);
+  let placed = yield* shelvedSlices(input);
   if (earlier && folded.boxes.length <= SMALL && isSomethingGone(graph, earlier)) {
-    const fresh = yield* layoutSlices({ ...input, previous: undefined });
+    const fresh = yield* shelvedSlices({ ...input, previous: undefined });
     if (wire(input, placed) > WORSE * wire(input, fresh)) placed = fresh;
   }
   return { graph, folded, plan, placed, scene: yield* sceneSlices(plan, placed) };

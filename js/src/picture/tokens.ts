@@ -117,8 +117,7 @@ export const STYLES = {
   none: line("ink3", 1.4, { cap: "round" }),
   unknown: line("ink3", 1.2, { dash: [1, 1.6] }),
   will: line("slot", 1.2, { dash: [2.2, 1.5] }),
-  bytebar: { fill: "hull" },
-  byteend: line("nodeb", 1.5),
+  bytebar: { fill: "nodeb" },
 
   // Leaves, flags, tags.
   leaf: { fill: "hull", stroke: "nodeb", width: 1 },

@@ -7,7 +7,7 @@
  * runs is taken as its end.
  */
 
-import type { Args, Replies, Verb } from "./replies.ts";
+import { type Args, REPLIES, type Replies, type Verb } from "./replies.ts";
 
 /** The part of anywidget's model that the view uses. All but `send` and `widget_manager` comes from Backbone. */
 export interface Model {
@@ -43,6 +43,14 @@ export class Refused extends Error {
 
 /** Error: the kernel did not answer. */
 export class NoAnswer extends Refused {}
+
+/** An answer as the view can use it. Throws what says that it cannot. */
+function read<V extends Verb>(verb: V, result: unknown): Replies[V] {
+  const differs = REPLIES[verb].differs(result, "");
+  if (!differs) return result as Replies[V];
+  const next = "Reload the page and restart the kernel: they may run different versions of graphwidget.";
+  throw new Refused(`The answer to "${verb}" cannot be read: ${differs.trim()}.`, next);
+}
 
 interface Waiting {
   resolve(result: unknown): void;
@@ -129,7 +137,13 @@ export class Kernel {
           if (verb !== "ping") void this.ping();
         }, timeout);
       this.#waiting.set(id, {
-        resolve: resolve as Waiting["resolve"],
+        resolve: (result) => {
+          try {
+            resolve(read(verb, result));
+          } catch (error) {
+            reject(error);
+          }
+        },
         reject,
         queued: (behind) => {
           clearTimeout(timer);
@@ -175,7 +189,7 @@ export class Kernel {
   /** Without a kernel, an answer that is stored with the picture, or the reason why there is none. */
   async #fromRecording<V extends Verb>(verb: V, args: Args): Promise<Replies[V]> {
     const stored = (this.#model.get("answers") as Recorded | undefined)?.[answerKey(verb, args)];
-    if (stored !== undefined) return stored as Replies[V];
+    if (stored !== undefined) return read(verb, stored);
     if (this.state === "recorded") throw new Refused("This was not recorded.", "Run the notebook for a live view.");
     void this.ping(); // it may be there again
     throw new NoAnswer("This is not stored here, and no kernel answers.", "Run the notebook, then it can be asked.");
@@ -192,7 +206,7 @@ export class Kernel {
     const waiting = this.#waiting.get(id as number);
     if (!waiting) return; // an answer to another view, or to an abandoned request
     if (queued) waiting.queued(String(queued.behind));
-    else if (ok === true) waiting.resolve(result ?? {});
+    else if (ok === true) waiting.resolve(result);
     else waiting.reject(new Refused(String(error?.message ?? "Refused."), String(error?.next ?? "")));
   }
 }

@@ -42,10 +42,11 @@ export function eventTitle({ label, call }: TimelineEvent): string {
 }
 
 /** The slider's words: "In[2], iteration 1, after opt.step(), after call 2, 0 B held". */
-export function eventText({ cell, iteration, call, label, ok, held, steps }: TimelineEvent): string {
+export function eventText({ cell, iteration, call, label, where, ok, held, steps }: TimelineEvent): string {
   return join(
     ", ",
-    cell === null ? label.trim() || "from the view" : `In[${cell}]`,
+    cell === null ? where || label.trim() || "from the view" : `In[${cell}]`,
+    cell !== null && where,
     iteration !== null && `iteration ${iteration}`,
     steps.length > 0 && `after ${[...new Set(steps)].join(" and ")}`,
     call !== null && `after call ${callNumber(call)}`,

@@ -79,7 +79,7 @@ export function ComparisonPanel({ context: { state }, graph }: PanelProps): VNod
       {to !== null && !difference && <Mute>asking the kernel …</Mute>}
       {difference && (
         <>
-          <p>{`${difference.summary[0]!.toUpperCase()}${difference.summary.slice(1)}`}</p>
+          <p>{difference.summary.charAt(0).toUpperCase() + difference.summary.slice(1)}</p>
           <p>Held by saved tensors: {difference.held}.</p>
           <Variables {...difference} />
           {graph && <Nodes difference={difference} graph={graph} />}

@@ -4,7 +4,7 @@ import type { VNode } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Button, type PanelProps, Tool } from "../panels/parts.tsx";
 import type { Graph, TimelineEvent } from "../picture/model.ts";
-import { eventText, eventTitle } from "../state/say.ts";
+import { eventText, eventTitle, join } from "../state/say.ts";
 import { type Context, ENLARGED, position } from "../state/state.ts";
 import { TopEdge } from "./edge.tsx";
 import { KeeperNames, NAMES } from "./keepers.tsx";
@@ -62,7 +62,7 @@ function Stepper({ context: { act, set, state }, graph, at }: MomentProps): VNod
         <b>{atEnd ? "Now" : "Past"}</b>
         <span class="gw-mute">{` · ${last.id < MANY_STEPS ? "step " : ""}${where}`}</span>
       </div>
-      <div class="gw-mute gw-when" title={eventTitle(event)}>
+      <div class="gw-mute gw-when" title={join(" · ", eventTitle(event).trim(), event.where)}>
         {eventTitle(event)}
       </div>
       {/* One row, whatever there is in it: else the drawing would move. */}

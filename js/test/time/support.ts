@@ -4,7 +4,7 @@ import type { TimelineEvent } from "../../src/picture/model.ts";
 export function event(id: number, more: Partial<TimelineEvent> = {}): TimelineEvent {
   const kind = more.call === undefined || more.call === null ? "cell" : "call";
   const own: TimelineEvent = {
-    ...{ id, kind, cell: 1, call: null, iteration: null, label: "", ok: true },
+    ...{ id, kind, cell: 1, call: null, iteration: null, label: "", where: "", ok: true },
     ...{ held: 0, nodes: 0, order: -1, steps: [], kept: true },
   };
   return { ...own, ...more };

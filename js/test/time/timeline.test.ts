@@ -224,3 +224,9 @@ describe("bands of who keeps which bytes", () => {
     for (const { y } of labels) expect(y >= room.top && y <= room.base).toBe(true);
   });
 });
+
+test("a call that a file makes is told with its line and function", () => {
+  const at = { call: 0, label: "loss.backward()", where: "proj/train.py:26 in fit" };
+  expect(eventText(event(0, { ...at, cell: null }))).toBe("proj/train.py:26 in fit, after call 1, 0 B held");
+  expect(eventText(event(0, { ...at, cell: 3 }))).toBe("In[3], proj/train.py:26 in fit, after call 1, 0 B held");
+});

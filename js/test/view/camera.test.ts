@@ -73,7 +73,7 @@ test("with two fingers the page stays where it is, with one it scrolls", () => {
 /** A scene of cards, each 40 by 20. */
 function sceneOf(places: readonly [number, number][], width: number, height: number): Space {
   const items = places.map(([x, y], i): Item => ({ key: `n${i}`, role: "node", x, y, w: 40, h: 20, marks: [] }));
-  return new Space({ left: 0, top: 0, width, height, items, look() {} });
+  return new Space({ left: 0, top: 0, width, height, items, rail: 0, look() {} });
 }
 
 test("the map moves out of the way of what it would cover; while the user moves about it stays until that rests", async () => {

@@ -23,14 +23,15 @@ test("a request resolves with the result that has its id", async () => {
   const { model, kernel } = connect();
   const first = kernel.ask("inspect", { uid: 4 });
   const second = kernel.ask("inspect", { uid: 5 });
+  const of = (slot: number) => ({ keptBy: [], storages: [{ slot, owners: [] }] });
   expect(model.sent.map(({ verb, uid }) => [verb, uid])).toEqual([
     ["inspect", 4],
     ["inspect", 5],
   ]);
-  model.emit("msg:custom", { id: second.id, ok: true, result: "of 5" });
-  model.emit("msg:custom", { id: first.id, ok: true, result: "of 4" });
-  expect(await first).toBe("of 4");
-  expect(await second).toBe("of 5");
+  model.emit("msg:custom", { id: second.id, ok: true, result: of(5) });
+  model.emit("msg:custom", { id: first.id, ok: true, result: of(4) });
+  expect(await first).toEqual(of(4));
+  expect(await second).toEqual(of(5));
 });
 
 test("a refusal rejects with the kernel's words and its next step", async () => {
@@ -69,7 +70,7 @@ test("a queued request waits without a timeout", async () => {
   const asked = kernel.ask("backward", { root: 1 }, 100, (behind) => received.push(behind));
   model.emit("msg:custom", { id: asked.id, queued: { behind: "In[7]" } });
   await vi.advanceTimersByTimeAsync(60_000);
-  model.emit("msg:custom", { id: asked.id, ok: true, result: {} });
+  model.emit("msg:custom", { id: asked.id, ok: true, result: { said: { kind: "status", text: "Done.", next: "" } } });
   await asked;
   expect(received).toEqual(["In[7]"]);
 });

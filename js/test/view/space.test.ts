@@ -6,7 +6,7 @@ import { runSlices } from "../../src/picture/slices.ts";
 import { FIXTURES, sceneOfFixture } from "../picture/support.ts";
 
 function spaceOf(items: Item[]): Space {
-  return runSlices(new Space({ left: 0, top: 0, width: 4000, height: 4000, items, look: () => {} }).fill());
+  return runSlices(new Space({ left: 0, top: 0, width: 4000, height: 4000, items, rail: 0, look: () => {} }).fill());
 }
 
 /** Items all over a picture of 4000 x 4000, in no order. */

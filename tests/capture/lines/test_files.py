@@ -7,12 +7,14 @@ import os
 import sys
 import sysconfig
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import pytest
 import torch
 
 import graphwidget as gw
+from graphwidget.capture.lines.files import block_of
 from graphwidget.capture.lines.own_code import OwnCode, in_and_out
 
 MODULE = "import torch\n\n\ndef loss(w):\n    y = w.exp()\n    return y.sum()\n"
@@ -184,3 +186,25 @@ def test_a_package_in_an_archive_and_byte_compiled_code_have_no_lines(tmp_path: 
             root = importlib.import_module(name).loss(torch.ones(2, requires_grad=True))
             assert {Path(file or "").name for file, *_ in places(tracker, root)} == {"test_files.py"}
             del sys.modules[name]
+
+
+@pytest.mark.parametrize("length", [3, 500])
+@pytest.mark.parametrize("end", ["", "\n\ndef after():\n    return 0\n"])
+def test_the_text_of_a_function_ends_with_it_however_long_it_is(length: int, end: str) -> None:
+    body = "".join(f"    x = x + (\n        {n}\n    )\n" for n in range(length))
+    text = "import os\n\n\ndef long(x):\n" + body + "    # the end\n" + end
+    code = next(one for one in compile(text, "long.py", "exec").co_consts if getattr(one, "co_name", "") == "long")
+    found, before = block_of(code, text.splitlines())
+    assert before == 3
+    assert found.splitlines()[: 3 * length + 1] == text.splitlines()[3 : 3 * length + 4]
+    assert "after" not in found
+
+
+def test_code_that_torch_compile_put_in_place_of_a_function_has_the_text_of_its_file(module: Any) -> None:
+    with gw.track() as tracker:
+        loss = module().loss
+        loss(torch.ones(2))
+        made = loss.__code__.replace(co_names=(*loss.__code__.co_names, "__compiled_fn_1"))
+        root = FunctionType(made, loss.__globals__)(torch.ones(2, requires_grad=True))
+        assert places(tracker, root)[0][2:] == ("return y.sum()", "loss")
+        assert not tracker.provenance.book.edited_files()

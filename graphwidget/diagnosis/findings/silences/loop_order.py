@@ -30,8 +30,7 @@ def find(record: Record) -> Iterator[Finding]:
 
 
 def _blocks(run: CellRun) -> Iterator[list[ast.stmt]]:
-    tree = syntax.parse(run.source)
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in syntax.nodes_of(run.source):
         for field in ("body", "orelse", "finalbody"):
             block = getattr(node, field, None)
             if isinstance(block, list) and block:
@@ -96,7 +95,7 @@ def _not_called(record: Record, run: CellRun) -> Iterator[Finding]:
     """``opt.step`` as a line of its own: it names the method, and nothing happens."""
     tree = syntax.parse(run.source)
     last = tree.body[-1] if tree is not None and tree.body else None
-    for one in ast.walk(tree) if tree is not None else ():
+    for one in syntax.nodes_of(run.source):
         if not isinstance(one, ast.Expr) or not isinstance(one.value, ast.Attribute) or run.cell is None:
             continue
         value = one.value

@@ -1,7 +1,7 @@
 """Places where a program computes something only once, and should compute it each time.
 
-The `__init__` of a class, the function around a closure, a generator before its loop, the body of a test such as
-``if key not in cache:``, and a function with a decorator such as ``@lru_cache``.
+A method of a class, such as `__init__`, the function around a closure, a generator before its loop, the body of a test
+such as ``if key not in cache:``, and a function with a decorator such as ``@lru_cache``.
 """
 
 from __future__ import annotations
@@ -35,25 +35,28 @@ Maker = tuple[Place, str, list[ast.stmt]]  # a line, the text of its cell, the s
 def in_special_place(setting: Setting) -> Rerun | None:
     """The rerun for a carrier that was made in one of these places."""
     for maker in _makers(setting):
-        for special in (_in_init, _in_closure, _in_generator, _under_a_test, _under_a_decorator):
+        for special in (_under_a_test, _under_a_decorator, _in_method, _in_closure, _in_generator):
             plan = special(setting, maker)
             if plan is not None:
                 return plan
     return None
 
 
-def _in_init(setting: Setting, maker: Maker) -> Rerun | None:
-    """`self.table = ...` in `__init__`: compute it in `forward`, or just before the method that uses it."""
+def _in_method(setting: Setting, maker: Maker) -> Rerun | None:
+    """`self.table = ...` in a method that no pass calls: compute it in `forward`, or just before the use.
+
+    This is `__init__`, or a method that prepares something before the loop.
+    """
     made, text, _ = maker
     function = source.function_at(text, made.line or 0)
-    if function is None or function[0] is None or function[1].name != "__init__":
+    if function is None or function[0] is None or _ran_since(setting, made.cell, function[1]):
         return None
     methods = {s.name: s for s in function[0].body if isinstance(s, ast.FunctionDef)}
     forward = methods.get("forward") or methods.get("__call__")
     body = _made_in(setting, function[1], made.cell)
     if not body or made.cell is None:
         return None
-    if forward is None:
+    if forward is None or function[1].name != "__init__":
         return _before_its_use(setting, made.cell, text, function[1], body)
     if begins_on_head_line(forward):
         return None
@@ -61,9 +64,9 @@ def _in_init(setting: Setting, maker: Maker) -> Rerun | None:
 
 
 def _before_its_use(
-    setting: Setting, cell: int, text: str, init: ast.FunctionDef, body: list[ast.stmt]
+    setting: Setting, cell: int, text: str, method: ast.FunctionDef, body: list[ast.stmt]
 ) -> Rerun | None:
-    """Compute just before a method reads it what `__init__` made; arguments of `__init__` become attributes."""
+    """Compute just before a method reads it what another made; arguments of that become attributes."""
     owner = (source.function_at(text, body[0].lineno) or (None,))[0]
     spots = (spot for place in setting.reuse.uses_by(setting.reuse.later) for spot in reversed(lines_of(place)))
     used = next(
@@ -75,7 +78,7 @@ def _before_its_use(
     targets = {target for statement in body for target in source.targets(statement)}
     if not all(target.startswith("self.") for target in targets):
         return None
-    new = [_outside_init(statement, init) for statement in body]
+    new = [_outside_method(statement, method) for statement in body]
     if not all(new):
         return None
     what = quoted([Statement(CellRun(0, cell, text), statement) for statement in body])
@@ -87,21 +90,29 @@ def _before_its_use(
     return Rerun(sentence, (cell, found[-1].lineno), edits, tuple(lines))
 
 
-def _outside_init(statement: ast.stmt, init: ast.FunctionDef) -> str | None:
-    """The text of a statement of `__init__` for another method; None if it reads a local variable of `__init__`."""
+def _outside_method(statement: ast.stmt, method: ast.FunctionDef) -> str | None:
+    """The text of a statement of one method for another; None if it reads a local variable of the first."""
     held = {
         ast.unparse(s.value): ast.unparse(s.targets[0])
-        for s in init.body
+        for s in method.body
         if isinstance(s, ast.Assign) and isinstance(s.value, ast.Name) and ast.unparse(s.targets[0]).startswith("self.")
     }
-    arguments = {one.arg for one in (*init.args.posonlyargs, *init.args.args, *init.args.kwonlyargs)} - {"self"}
-    own = {name for s in source.own_statements(init.body) for name in source.targets(s) if name.isidentifier()}
+    arguments = {one.arg for one in (*method.args.posonlyargs, *method.args.args, *method.args.kwonlyargs)} - {"self"}
+    own = {name for s in source.own_statements(method.body) for name in source.targets(s) if name.isidentifier()}
     text = ast.unparse(statement)
     for name in sorted((arguments | own) & source.names_in(statement)):
         if name not in held:
             return None
         text = re.sub(rf"(?<![\w.]){name}(?!\w|\s*=(?!=))", held[name], text)
     return text
+
+
+def _ran_since(setting: Setting, cell: int | None, function: ast.FunctionDef) -> bool:
+    """Whether a function made anything that the later call reaches after the earlier call had begun."""
+    reuse = setting.reuse
+    since = (i for i in reuse.new if reuse.graph.seq[i] >= reuse.earlier.newest_seq)
+    spots = (spot for i in since if (place := reuse.graph.place_of(i)) is not None for spot in lines_of(place))
+    return any(at == cell and function.lineno <= line <= (function.end_lineno or 0) for at, line in spots)
 
 
 def _in_closure(setting: Setting, maker: Maker) -> Rerun | None:

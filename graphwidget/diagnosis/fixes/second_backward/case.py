@@ -12,7 +12,7 @@ from graphwidget.diagnosis.reuse.named_edges import NamedEdges
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax
-from graphwidget.diagnosis.source.paths import root_of
+from graphwidget.diagnosis.source.paths import local, root_of
 from graphwidget.engine import forecast as engine
 from graphwidget.engine.what_if import anything_stale, bytes_held, cut, reachable, with_nodes_held, with_nothing_stale
 from graphwidget.model import BackwardCall, Forecast, Snapshot
@@ -140,7 +140,8 @@ class Case:
             return False
         made_in_loop = syntax.changed(loop) - syntax.grown(loop)
         edges = [one for one in NamedEdges(setting, reuse.graph, reuse.new).all if one.tensor in reuse.boundary]
-        names = [name for one in edges for name in one.names]
+        kept = {local(owner.path) for owner in reuse.graph.owners}  # a variable of a function that returned is gone
+        names = [name for one in edges for name in one.names if name in kept]
         if any(root_of(name) in made_in_loop for name in names):
             return False
         return any(name.isidentifier() or "[" in name for name in names)

@@ -11,7 +11,7 @@ from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, root_name
 from graphwidget.model import BackwardCall, Fix, TextEdit
 
-_Sum = tuple[str, Edits, tuple[int, int] | None]  # the sum as text, the edits, and where they begin
+_Sum = tuple[str, Edits, tuple[int, int] | None]  # the one call as text, the edits, and where they begin
 
 
 def propose(case: Case) -> Fix | None:
@@ -23,7 +23,7 @@ def propose(case: Case) -> Fix | None:
     by_hand = not edits and (reuse.earlier.place.button or reuse.later.place.button)
     return Fix(
         id="single_backward_sum",
-        text=f"Run backward once: `{whole}.backward()`{', after the cells that make both' if by_hand else ''}.",
+        text=f"Run backward once: `{whole}`{', after the cells that make both' if by_hand else ''}.",
         verified=case.works_if_fresh and (bool(edits) or not reuse.built_after),
         at=line,
         price="One pass, and one step for all."
@@ -47,10 +47,15 @@ def _summed(setting: Setting) -> _Sum:
     if setting.in_loop:
         return _summed_in_loop(setting)
     one, two = _plain_call(setting, earlier), _plain_call(setting, later)
-    if one is None or two is None:
-        return f"({root_name(earlier)} + {root_name(later)})", (), at(earlier.place)
-    whole = f"({syntax.backward_root(ast.unparse(one))} + {syntax.backward_root(ast.unparse(two))})"
-    return whole, _joined(setting, one, two, f"{whole}.backward()"), at(earlier.place)
+    if one is not None and two is not None:
+        whole = f"({syntax.backward_root(ast.unparse(one))} + {syntax.backward_root(ast.unparse(two))}).backward()"
+        return whole, _joined(setting, one, two, whole), at(earlier.place)
+    first, second = _handing_call(setting, earlier), _handing_call(setting, later)
+    if first is not None and second is not None and ast.unparse(first[1].func) == ast.unparse(second[1].func):
+        a, b = ast.unparse(first[1].args[0]), ast.unparse(second[1].args[0])
+        whole = f"{ast.unparse(second[1].func)}({a} + {b})"
+        return whole, _joined(setting, first[0], second[0], whole), at(earlier.place)
+    return f"({root_name(earlier)} + {root_name(later)}).backward()", (), at(earlier.place)
 
 
 def _joined(setting: Setting, one: ast.stmt, two: ast.stmt, new: str) -> Edits:
@@ -75,14 +80,24 @@ def _plain_call(setting: Setting, call: BackwardCall) -> ast.stmt | None:
     return roots.get(root_name(call), next(iter(roots.values()), None) if len(here) == 1 else None)
 
 
+def _handing_call(setting: Setting, call: BackwardCall) -> tuple[ast.stmt, ast.Call] | None:
+    """The statement that only hands a loss to a library, which runs it: ``accelerator.backward(loss)``."""
+    text, line = setting.text_of_cell(call.place.cell), call.place.line
+    for statement in syntax.beginning_at(text, line) if line is not None else ():
+        if isinstance(statement, ast.Expr) and isinstance(handing := statement.value, ast.Call):
+            if len(handing.args) == 1 and not handing.keywords and ast.unparse(handing.args[0]) == root_name(call):
+                return statement, handing
+    return None
+
+
 def _summed_in_comprehension(setting: Setting) -> _Sum:
     """``[l.backward() for l in losses]`` as ``sum(losses).backward()``."""
     first, place = root_name(setting.reuse.earlier), setting.reuse.later.place
     if "[" not in first or place.line is None:
-        return "total", (), at(place)
-    whole, text = f"sum({first.split('[', 1)[0]})", setting.text_of_cell(place.cell)
+        return "total.backward()", (), at(place)
+    whole, text = f"sum({first.split('[', 1)[0]}).backward()", setting.text_of_cell(place.cell)
     statement = syntax.statements_at(text, place.line)[-1]
-    return whole, text_edit.replace_node(place.cell, text, statement, f"{whole}.backward()"), at(place)
+    return whole, text_edit.replace_node(place.cell, text, statement, whole), at(place)
 
 
 def _summed_in_loop(setting: Setting) -> _Sum:
@@ -92,6 +107,10 @@ def _summed_in_loop(setting: Setting) -> _Sum:
     loop = syntax.loop_at(text, place.line) if place.line is not None else None
     summed = syntax.summed(loop, place.line or 0) if isinstance(loop, ast.For) else None
     if loop is None or summed is None or place.cell is None:
-        return "total", (), at(place)
+        return "total.backward()", (), at(place)
     whole, new = summed
-    return whole, text_edit.replace_node(place.cell, text, loop, "\n".join(new)), (place.cell, loop.lineno)
+    return (
+        f"{whole}.backward()",
+        text_edit.replace_node(place.cell, text, loop, "\n".join(new)),
+        (place.cell, loop.lineno),
+    )

@@ -31,6 +31,7 @@ from graphwidget.diagnosis.source.syntax.loops import (
     loop_at,
     loop_names,
     loops_around,
+    runs_in_comprehension,
     shared,
 )
 from graphwidget.diagnosis.source.syntax.names import (
@@ -58,6 +59,7 @@ from graphwidget.diagnosis.source.syntax.statements import (
     leading_to,
     line_text,
     lines_of,
+    nodes_of,
     own_statements,
     parse,
     statement_of,
@@ -106,10 +108,12 @@ __all__ = [
     "loop_at",
     "loop_names",
     "loops_around",
+    "runs_in_comprehension",
     "method_at",
     "qualified_name_at",
     "names_in",
     "names_read",
+    "nodes_of",
     "own_statements",
     "parse",
     "paths_read",

@@ -7,24 +7,20 @@ import ast
 from graphwidget.diagnosis.source.syntax.definitions import function_at
 from graphwidget.diagnosis.source.syntax.loops import loop_at
 from graphwidget.diagnosis.source.syntax.names import changed, names_in, targets
-from graphwidget.diagnosis.source.syntax.statements import parse
+from graphwidget.diagnosis.source.syntax.statements import nodes_of, parse
 
 
 def assignments(source: str, name: str) -> list[ast.stmt]:
     """The statements that assign `name`, in the order of the text."""
-    tree = parse(source)
-    if tree is None:
-        return []
-    found = [s for s in ast.walk(tree) if isinstance(s, ast.stmt) and name in targets(s)]
+    found = [s for s in nodes_of(source) if isinstance(s, ast.stmt) and name in targets(s)]
     return sorted(found, key=lambda s: s.lineno)
 
 
 def bindings(source: str, name: str, line: int) -> list[ast.stmt]:
     """The statements before a line, or around it, that give `name` a value: assignments and heads of `for`."""
-    tree = parse(source)
     found = [
         s
-        for s in (ast.walk(tree) if tree else ())
+        for s in nodes_of(source)
         if isinstance(s, ast.stmt) and s.lineno < line
         if name in (names_in(s.target) if isinstance(s, ast.For) else targets(s))
     ]
@@ -33,10 +29,9 @@ def bindings(source: str, name: str, line: int) -> list[ast.stmt]:
 
 def assigned_as(source: str, last: str) -> list[tuple[ast.stmt, str]]:
     """Statements that assign a name or attribute called `last`, each with its target, in the order of the text."""
-    tree = parse(source)
     found = [
         (s, target)
-        for s in (ast.walk(tree) if tree else ())
+        for s in nodes_of(source)
         if isinstance(s, ast.stmt)
         for target in targets(s)
         if target.rsplit(".", 1)[-1] == last

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from graphwidget.diagnosis.source.syntax.statements import parse, statements_at
+from graphwidget.diagnosis.source.syntax.statements import nodes_of, statements_at
 
 
 def function_at(source: str, line: int) -> tuple[ast.ClassDef | None, ast.FunctionDef] | None:
@@ -39,16 +39,14 @@ def method_at(source: str, line: int) -> ast.FunctionDef | None:
 
 def function_called(source: str, name: str) -> ast.FunctionDef | None:
     """The last function of a cell that is called `name`."""
-    tree = parse(source)
-    found = [s for s in (ast.walk(tree) if tree else ()) if isinstance(s, ast.FunctionDef) and s.name == name]
+    found = [s for s in nodes_of(source) if isinstance(s, ast.FunctionDef) and s.name == name]
     return found[-1] if found else None
 
 
 def functions_of(source: str, name: str) -> list[ast.FunctionDef]:
     """The function of a cell that is called `name`, or what an object of the class `name` does when it is called."""
     function = function_called(source, name)
-    tree = parse(source)
-    classes = [s for s in (ast.walk(tree) if tree else ()) if isinstance(s, ast.ClassDef) and s.name == name]
+    classes = [s for s in nodes_of(source) if isinstance(s, ast.ClassDef) and s.name == name]
     inside = [s for found in classes for s in found.body if isinstance(s, ast.FunctionDef)]
     return [*([function] if function else []), *(s for s in inside if s.name in ("forward", "__call__"))]
 
@@ -56,8 +54,7 @@ def functions_of(source: str, name: str) -> list[ast.FunctionDef]:
 def fixed_fields(source: str) -> tuple[set[str], set[str]]:
     """Fields of named tuples, and of frozen dataclasses, that a cell defines: nothing can be assigned to them."""
     tuples, frozen = set[str](), set[str]()
-    tree = parse(source)
-    for node in ast.walk(tree) if tree else ():
+    for node in nodes_of(source):
         if isinstance(node, ast.ClassDef):
             fields = {ast.unparse(s.target) for s in node.body if isinstance(s, ast.AnnAssign)}
             if any(ast.unparse(base).endswith("NamedTuple") for base in node.bases):

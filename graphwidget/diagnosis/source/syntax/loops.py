@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from graphwidget.diagnosis.source.syntax.definitions import function_at
-from graphwidget.diagnosis.source.syntax.names import bound, carried, changed, names_in, names_read
-from graphwidget.diagnosis.source.syntax.statements import parse, statements_at, steps_of
+from graphwidget.diagnosis.source.syntax.names import bound, calls_in, carried, changed, names_in, names_read
+from graphwidget.diagnosis.source.syntax.statements import nodes_of, statements_at, steps_of
 
 LOOPS = (ast.For, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -35,17 +35,29 @@ def head(loop: ast.For | ast.While) -> str:
 
 def is_comprehension(statement: ast.stmt) -> bool:
     """Whether a statement loops inside its expression: ``[l.backward() for l in losses]``."""
-    if hasattr(statement, "body"):
+    return not hasattr(statement, "body") and any(_comprehensions(statement))
+
+
+def runs_in_comprehension(statement: ast.stmt) -> bool:
+    """Whether it is such a loop that runs backward, and not an argument: ``trainer.fit([make(n) for n in names])``."""
+    if not is_comprehension(statement):
         return False
+    value = getattr(statement, "value", None)
+    whole = [value, *value.args[:1]] if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else [value]
+    found = list(_comprehensions(statement))
+    runs = (name.rsplit(".", 1)[-1] in ("backward", "grad") for one in found for name in calls_in(one))
+    return any(one in whole for one in found) or any(runs)
+
+
+def _comprehensions(statement: ast.stmt) -> Iterator[ast.AST]:
     kinds = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-    return any(isinstance(node, kinds) for node in ast.walk(statement))
+    return (node for node in ast.walk(statement) if isinstance(node, kinds))
 
 
 @lru_cache(maxsize=1024)
 def loop_names(source: str) -> frozenset[str]:
     """Names that a `for` assigns: they stand for another tensor in each pass."""
-    tree = parse(source)
-    loops = [n for n in ast.walk(tree) if isinstance(n, (ast.For, ast.comprehension))] if tree else []
+    loops = [n for n in nodes_of(source) if isinstance(n, (ast.For, ast.comprehension))]
     return frozenset(name for loop in loops for name in names_in(loop.target))
 
 

@@ -23,6 +23,13 @@ def parse(source: str) -> ast.Module | None:
         return None
 
 
+@lru_cache(maxsize=256)
+def nodes_of(source: str) -> tuple[ast.AST, ...]:
+    """All nodes of the tree of a cell, as `ast.walk` finds them; a text is walked once."""
+    tree = parse(source)
+    return tuple(ast.walk(tree)) if tree is not None else ()
+
+
 def statement_of(text: str) -> ast.stmt | None:
     """The one statement that a text is, or None."""
     try:
@@ -87,8 +94,7 @@ def leading_to(source: str, line: int) -> list[Statement]:
 
 def between(source: str, first: int, last: int) -> list[ast.stmt]:
     """Simple statements that begin after line `first` and not after `last`."""
-    tree = parse(source)
-    found = [s for s in ast.walk(tree) if isinstance(s, ast.stmt) and not hasattr(s, "body")] if tree else []
+    found = [s for s in nodes_of(source) if isinstance(s, ast.stmt) and not hasattr(s, "body")]
     return [s for s in found if first < s.lineno <= last]
 
 
@@ -126,9 +132,16 @@ def own_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 def beginning_at(source: str, line: int) -> list[ast.stmt]:
     """The simple statements that begin at a line: several, where ``;`` is between them."""
-    tree = parse(source)
-    simple = (s for s in ast.walk(tree) if isinstance(s, ast.stmt) and not hasattr(s, "body")) if tree else ()
-    return sorted((s for s in simple if s.lineno == line), key=lambda s: s.col_offset)
+    return list(_simple_by_line(source).get(line, ()))
+
+
+@lru_cache(maxsize=256)
+def _simple_by_line(source: str) -> dict[int, list[ast.stmt]]:
+    found: dict[int, list[ast.stmt]] = {}
+    simple = [s for s in nodes_of(source) if isinstance(s, ast.stmt) and not hasattr(s, "body")]
+    for statement in sorted(simple, key=lambda s: s.col_offset):
+        found.setdefault(statement.lineno, []).append(statement)
+    return found
 
 
 def steps_of(statement: ast.stmt) -> Iterator[ast.stmt]:

@@ -12,7 +12,7 @@ const FLAT = 48;
 const FLAT_LINES = 20;
 /** Distance in px between two lines that run flat, and room for their ends. */
 const LINE_PITCH = 6;
-const ENDS = 10;
+const ENDS = 12;
 /** At most this much is added to a gap. */
 const MOST = 42;
 
@@ -61,8 +61,11 @@ export function widerGaps(
     let above = x[itemOf[b]];
     for (let k = 0; k <= between; k++) {
       const below = k < between ? x[dummy[dummyStart[e] + k]] : x[itemOf[a]];
-      const [left, right] = [Math.min(above, below), Math.max(above, below)];
-      if (right - left > (count > 1 ? FLAT_LINES : FLAT)) flats[rank[b] + 1 + k].push({ left, right, lines: count });
+      const wide = Math.abs(above - below);
+      // Beside each other two wires need the room of their lines.
+      const side = count > 1 ? count * LINE_PITCH : 0;
+      const [left, right] = [Math.min(above, below) - side, Math.max(above, below) + side];
+      if (wide > (count > 1 ? FLAT_LINES : FLAT)) flats[rank[b] + 1 + k].push({ left, right, lines: count });
       above = below;
     }
   }

@@ -20,6 +20,8 @@ export interface LayoutInput {
   /** Smallest gap between two rows and between two neighbours in a row. */
   ranksep: number;
   nodesep: number;
+  /** Parts that are not connected stand below each other where they are wider than this together, in px. */
+  most?: number | undefined;
 }
 
 export interface LayoutOutput {

@@ -18,6 +18,8 @@ const LEAST = 2;
 // ---- Hull ---------------------------------------------------------------------------------------------------------
 
 const HULL_TOP = 20;
+/** Room for the names of those who share it, in px: with longer names their number is said. */
+const NAMES_ROOM = 320;
 
 /** Whether there is a hull: two or more roots reach some of the boxes, but not all. */
 const hasHull = ({ shared }: Context) => shared.includes(1) && shared.includes(0);
@@ -93,8 +95,10 @@ function sharedWords(context: Context, part: readonly number[]): string {
   const names = rootsOf(context, mask).map((view) => view.root.path);
   const different = new Set(names);
   const more = context.roots.at(-1)!.bit ? "" : "+";
-  if (more || different.size < names.length || different.has("")) return `shared by ${names.length}${more} graphs`;
-  return `shared by ${listText(names, 3)}`;
+  const named = `shared by ${listText(names, 3)}`;
+  const isTold = !more && different.size === names.length && !different.has("");
+  if (isTold && context.measure(named, "hullname") <= NAMES_ROOM) return named;
+  return `shared by ${names.length}${more} graphs`;
 }
 
 /** The rectangle of a hull around `at`, with room above for its text `said`. */

@@ -4,11 +4,9 @@ import {
   callNumberHalf,
   callNumberMark,
   type Mark,
-  path,
   rect,
   SLOT_H,
   SLOT_W,
-  shape,
   slot as slotMark,
   stripe,
   text,
@@ -52,11 +50,15 @@ export function cardMarks(context: Context, card: Card, b: number, bowl: boolean
   return marks.concat(nameMarks(context, card, quiet, bowl), slotMarks(context, card, ghost, bowl));
 }
 
-/** The bytes held: how far the card is filled from its left, relative to the box that holds most. */
-function byteBar({ mostBytes }: Context, { w, h, box: { bytes } }: Card): Mark[] {
-  if (!mostBytes || !bytes) return [];
-  const x = 2 + (w - 4) * (bytes / mostBytes);
-  return [rect(1, 1, x - 1, h - 2, "bytebar", 5), shape(path`M${x} ${3}V${h - 3}`, "byteend")];
+const BYTES_H = 3;
+
+/** The bytes held: a bar under the texts, as long as they are many beside those of the box that holds most. */
+function byteBar({ mostBytes }: Context, card: Card): Mark[] {
+  const { w, h, box } = card;
+  if (!mostBytes || !box.bytes) return [];
+  const x = textInset(card);
+  const length = (w - x - 8) * (box.bytes / mostBytes);
+  return [rect(x, h - BYTES_H - 1.5, Math.max(1.5, length), BYTES_H, "bytebar", 1.5)];
 }
 
 /** Whether there is a search and it did not find anything in this box. */

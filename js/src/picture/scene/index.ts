@@ -86,7 +86,7 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
   const look = (scale: number) => {
     context.level = levelOf(scale);
   };
-  return { ...(yield* extent(([] as Item[]).concat(...layers), whole, left)), look };
+  return { ...(yield* extent(([] as Item[]).concat(...layers), whole, left)), rail, look };
 }
 
 /** Places tags. Carriers come first, also on their wires: they explain the error. */
@@ -160,7 +160,7 @@ function signs(context: Context, at: (b: number) => Rect, whole: Rect, free: Fre
   return [...turns, ...octagons];
 }
 
-function* extent(items: Item[], whole: Rect, most: number): Slices<Omit<Scene, "look">> {
+function* extent(items: Item[], whole: Rect, most: number): Slices<Omit<Scene, "look" | "rail">> {
   let left = most;
   let right = whole.x + whole.w;
   let bottom = whole.y + whole.h;

@@ -139,10 +139,14 @@ export function* inputSlices(plan: Plan, earlier?: Earlier | null): Slices<Layou
     height,
     edges,
     lines: linesOf(plan),
-    foot: height.map((h, i) => (i < context.reach.length ? h - plan.top[i]! - plan.cardHeight[i]! : 0)),
+    foot: height.map((h, i) => {
+      const box = context.folded.boxes[i];
+      return box ? h - plan.top[i]! - plan.cardHeight[i]! - lowerEdges(box.kind) : 0;
+    }),
     lane: lanes(plan),
     ranksep: rowGap(context.options),
     nodesep: NODE_GAP,
+    most: context.options.widest,
   };
   if (earlier) {
     const { plan: old, placed } = earlier;

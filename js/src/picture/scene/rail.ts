@@ -135,7 +135,8 @@ interface Span {
 
 /** The width that the longest line of code needs, as far as there is room beside the drawing. */
 export function railWidth(context: Context, placed: Pick<LayoutOutput, "width" | "height">): number {
-  const { room, scale = 1 } = context.options;
+  const { room, scale = 1, railWidth: kept } = context.options;
+  if (kept) return kept;
   const lines = new Set<string>();
   for (const { line } of context.folded.boxes) if (isKnown(line)) lines.add(codeOf(line));
   for (const call of context.graph.calls.slice(-MAX_ROWS)) lines.add(codeOf(call));

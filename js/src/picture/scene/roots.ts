@@ -27,6 +27,8 @@ const SIGN = 17;
 export interface Flag {
   view: RootView;
   name: string;
+  /** How many other elements of its list have no flag. */
+  more: number;
   /** Text beside the name: which of several roots of the same name this is, and whether it is gone. */
   sub: string;
   w: number;
@@ -57,16 +59,34 @@ export function makeFlags(context: Context): Flag[] {
     if (views) views.push(view);
     else inBox.set(key, [view]);
   }
+  const more = othersOf(context);
   return [...inBox.values()].flatMap((views) => {
-    if (views.length < 3) return views.map((view) => makeFlag(context, view, view.root.path || "unnamed"));
+    if (views.length < 3)
+      return views.map((view) => makeFlag(context, view, view.root.path || "unnamed", more.get(view.root.path)));
     const last = views.at(-1)!;
-    return [makeFlag(context, last, `${views[0]!.root.path} … ${last.root.path}`)];
+    return [makeFlag(context, last, `${views[0]!.root.path} … ${last.root.path}`, more.get(last.root.path))];
   });
 }
 
-function makeFlag(context: Context, view: RootView, name: string): Flag {
+/** The list or dict of which a path is an element: `losses` of `losses[3]`; "": it is of none. */
+const containerOf = (path: string) => /^(.+)\[[^[\]]+\]$/.exec(path)?.[1] ?? "";
+
+/** How many elements of a container have no flag, by the path of its last element that has one. */
+function othersOf({ graph, roots }: Context): Map<string, number> {
+  const flagged = new Set(roots.map(({ root }) => root.path));
+  const last = new Map(roots.map(({ root }) => [containerOf(root.path), root.path]));
+  last.delete("");
+  const others = new Map<string, number>();
+  for (const path of new Set(graph.owners.map((owner) => owner.path))) {
+    const at = last.get(containerOf(path));
+    if (at !== undefined && !flagged.has(path)) others.set(at, (others.get(at) ?? 0) + 1);
+  }
+  return others;
+}
+
+function makeFlag(context: Context, view: RootView, name: string, more = 0): Flag {
   const { measure, options, graph } = context;
-  const sub = join(", ", view.sub, view.gone && "gone");
+  const sub = join(", ", view.sub, view.gone && "gone", more > 0 && `and ${more} more`);
   const calls = graph.calls.filter((call) => startsAt(context, call, view)).slice(-MAX_CALLS);
   const call = calls.at(-1);
   const raised = call?.result === "raised";
@@ -84,7 +104,7 @@ function makeFlag(context: Context, view: RootView, name: string): Flag {
   const buttons = pressed ? { x: (pill - room) / 2, y: h + 4, w: room, h: rows.h / scale } : undefined;
   const w = Math.ceil(Math.max(pill, line, room));
   const high = buttons ? buttons.y + buttons.h + 2 : h;
-  return { view, name, sub, w, h: high, pill, calls, warning, words, sign, line, buttons };
+  return { view, name, more, sub, w, h: high, pill, calls, warning, words, sign, line, buttons };
 }
 
 function warningOf({ graph, options }: Context, { root, gone }: RootView): string {
@@ -99,18 +119,19 @@ function warningOf({ graph, options }: Context, { root, gone }: RootView): strin
 /** The flag with its top centre at x, y, and the line under it. */
 export function drawFlag(context: Context, flag: Flag, x: number, y: number): Item[] {
   const { measure, level, graph } = context;
-  const { view, pill, name, sub } = flag;
+  const { view, pill, name, more, sub } = flag;
   const { root, hue, gone } = view;
   const key = `root${root.id}`;
   const near = level === 3;
   const look = sized(context, "flagname");
   const quiet = gone ? " quiet" : "";
-  const words = shorten(name, near ? MAX_NAME : flag.w - 32, look, measure, MIDDLE);
+  const short = shorten(name, near ? MAX_NAME : flag.w - 32, look, measure, MIDDLE);
+  const words = near || !more ? short : `${short} +${more}`;
   const w = near ? pill : measure(words, look) + 32;
   const marks: Mark[] = [];
   marks.push(rect(0, 0, w, PILL_H, `flag ${hue}${gone ? " ghost" : ""}`, 11));
   marks.push(...rootDot(12, 11, view.style, hue));
-  if (level >= 2) marks.push({ ...text(21, 11, words, look + quiet), cut: words !== name });
+  if (level >= 2) marks.push({ ...text(21, 11, words, look + quiet), cut: short !== name });
   if (sub && near) marks.push(text(27 + measure(words, look), 11, sub, `note${quiet}`));
   const item: Item = {
     key,

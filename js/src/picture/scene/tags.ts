@@ -14,6 +14,8 @@ import { type Courses, courseAt } from "./wires.ts";
 const MAX_NAME = 150;
 /** The carrier is the answer to the question which variable: it is written in full. */
 const MAX_CARRIER = 420;
+/** Where there is hardly room for cards, a name of more than about 35 letters is cut even so. */
+const MAX_CARRIER_IN_COMPACT = 240;
 /** Room for a name below level 3, in px. */
 const FAR_ROOM = 40;
 
@@ -58,7 +60,8 @@ function tagText(context: Context, b: number): TagText | null {
   }
   const gone = graph.ghost[node] === 1;
   if (gone && !carrier) return null;
-  const most = carrier ? MAX_CARRIER : MAX_NAME;
+  const longest = context.options.compact ? MAX_CARRIER_IN_COMPACT : MAX_CARRIER;
+  const most = carrier ? longest : MAX_NAME;
   const label = shorten(shortNames(all, box.kind === "repeat"), most, "tagname", measure, MIDDLE);
   return { text: label, carrier, node, w: Math.ceil(tagWidth(measure(label, "tagname"))) };
 }

@@ -59,6 +59,8 @@ export interface Scene {
   height: number;
   /** In drawing order. */
   items: Item[];
+  /** Width of the code rail; 0: there is none. */
+  rail: number;
   /** Gives cards, leaves and wires the marks for this scale. Their places stay. */
   look(scale: number): void;
 }
@@ -86,6 +88,10 @@ export interface SceneOptions {
   buttons?: boolean;
   /** false: never draw the code rail. */
   rail?: boolean;
+  /** Graphs that share nothing stand below each other where they are wider than this together, in px. */
+  widest?: number | undefined;
+  /** The width that the rail keeps, in px: a longer line of code must not make the picture smaller. */
+  railWidth?: number | undefined;
   /** The inside of a group: roots outside of it have their lines here, too, and bytes are drawn as bars. */
   inner?: boolean;
   /** uids that a search found, and its current hit; all else is dimmed. */
