@@ -38,6 +38,7 @@ class _Use(NamedTuple):
     """The body of a function, or a cell, and its names for values computed from the parameter.
 
     `element`: of a call among the names only that element of the tuple is one; None: the whole.
+    `far`: it is outside of the class, where the text does not show which branch inside made the value.
     """
 
     run: CellRun
@@ -45,6 +46,7 @@ class _Use(NamedTuple):
     function: ast.FunctionDef | None
     names: frozenset[str]
     element: int | None = None
+    far: bool = False
 
 
 def cuts_behind(record: Record, path: str) -> list[CutOff]:
@@ -123,7 +125,8 @@ def _follow(use: _Use, latest: list[CellRun]) -> Iterator[CutOff | _Use]:
             if switch.off and flows and not _is_update(one):
                 yield CutOff(use.run, one, switch.text, switch.outer)
             continue
-        if cuts and not _only_shown(one):
+        # What goes on uncut in the same line would bring a gradient: then something else keeps it away.
+        if cuts and not _only_shown(one) and not (use.far and flows):
             yield CutOff(use.run, one, cuts[0], None)
         assigned = set(source.targets(one)) if isinstance(one, (ast.Assign, ast.AnnAssign, ast.AugAssign)) else set()
         if flows:
@@ -133,7 +136,7 @@ def _follow(use: _Use, latest: list[CellRun]) -> Iterator[CutOff | _Use]:
             names |= part or assigned
             if isinstance(one, ast.Expr):
                 names |= source.grown(one)
-            if isinstance(one, ast.Return):
+            if isinstance(one, ast.Return) and one in body:  # under an `if` it may never have run
                 yield from _callers(latest, use, one.value, names)
             yield from _given(latest, value, names)
         elif isinstance(one, ast.Assign) and not parts:
@@ -169,8 +172,8 @@ def _callers(latest: list[CellRun], use: _Use, value: ast.expr | None, names: se
         end = "()" if use.function.name in ("forward", "__call__") else f".{use.function.name}()"
         called = frozenset(f"{name}{end}" for run in latest for name in _objects(run, use.within.name))
     for run in latest if called else ():
-        yield _Use(run, None, None, called, element)
-        yield from (_Use(run, None, one, called, element) for one in _functions(run))
+        yield _Use(run, None, None, called, element, far=True)
+        yield from (_Use(run, None, one, called, element, far=True) for one in _functions(run))
 
 
 def _objects(run: CellRun, cls: str) -> Iterator[str]:
@@ -206,7 +209,7 @@ def _given(latest: list[CellRun], value: ast.AST, names: set[str]) -> Iterator[_
             taken = {name for name, one in zip(places, node.args) if _flows(one, names)}
             taken |= {one.arg for one in node.keywords if one.arg and _flows(one.value, names)}
             if taken:
-                yield _Use(run, None, function, frozenset(taken))
+                yield _Use(run, None, function, frozenset(taken), far=True)
 
 
 def _evaluated(statement: ast.stmt) -> ast.AST | None:

@@ -38,3 +38,9 @@ def test_a_copy_that_a_loop_moves_along_is_not_missing_a_gradient() -> None:
         "        return (self.quick(x) - aim).pow(2).sum()"
     )
     assert not findings_of(moved, MADE.replace("Net", "Pair"), LOOP.format("loss = net(x)"))
+
+
+def test_a_branch_that_may_never_have_run_is_not_followed() -> None:
+    branch = "        if x.dim() > 2:\n            return self.cls(x) + self.proj(x)\n        return self.cls(x)"
+    net = NET.replace("        return self.cls(x), self.proj(x)", branch)
+    assert not findings_of(net, MADE, LOOP.format("cost = net(x)\n    loss = (cost.detach() * cost).sum()"))
