@@ -157,10 +157,15 @@ def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause 
         # If there are several, and no optimizer shows which is wrong, each may be intended.
         clear = alone or (bool(meant) and bool(restore_graph.optimized(list(record.runs.values()))))
         return _cut_by(record, sure if clear else sure._replace(alone=False))
+    behind = (
+        (where, node if isinstance(node, ast.stmt) else origins.values.statement_of(where, node))
+        for where, node, _ in origins.back(root, spot)
+        if not isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.arg))
+    )
     gradients = (
         _gradient_without_graph(record, origins.values.runs[where.at], node)
-        for where, node, _ in origins.back(root, spot)
-        if isinstance(node, ast.stmt) and hasattr(node, "value") and not origins.is_cut(where, node)
+        for where, node in behind
+        if node is not None and hasattr(node, "value") and not origins.is_cut(where, node)
     )
     found = next((one for one in gradients if one is not None), None)
     return found or (_cut_by(record, cuts[0]) if cuts else None)
@@ -249,7 +254,7 @@ def _gradient_without_graph(record: Record, run: CellRun, statement: ast.stmt) -
     place, text = place_of(run, statement.lineno), short(ast.unparse(statement))
     lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
     for call in record.calls:
-        here = call.place.line in lines and call.place.cell_id == run.cell_id and call.place.cell == run.cell
+        here = call.place.line in lines and call.place.cell == run.cell
         if not here or call.api != "autograd.grad" or call.result != "ok":
             continue
         if call.create_graph:

@@ -130,16 +130,51 @@ def _of_no_leaf(failure: Failure, name: str, node: int | None) -> Finding:
         )
     elif node is None or _ran(failure.record, graph.uid[node]):
         how = f"`{name}` was computed{failure.made(node)}: it is no leaf."
-        cell, line = spot or (None, 0)
-        keep = text_edit.insert_after(cell, text, line, [f"{name}.retain_grad()"])
-        sentence = f"Ask for it before backward: `{name}.retain_grad()`."
-        fix = Fix("retain_grad", sentence, node is not None and bool(keep), spot, edits=keep)
+        fix = _meant_as_leaf(spot, text, made_by) or _retained(name, node, spot, text, made_by)
     else:
         how = f"`{name}` was computed{failure.made(node)}: it is no leaf. No backward has reached it since."
         sentence = f"Ask for it by `{name}.retain_grad()`, and run a backward that reaches it before you read it."
         fix = Fix("retain_grad", sentence, False, spot)
     text = f"{how} Backward writes `.grad` into leaves only."
     return failure.finding(f"`{name}.grad` is None.", text, fix, kind="no_grad", tensor=name)
+
+
+def _retained(name: str, node: int | None, spot: tuple[int, int] | None, text: str, made_by: ast.stmt | None) -> Fix:
+    """Ask for the `.grad` behind the line that made the tensor, if that is its name there."""
+    cell, line = spot or (None, 0)
+    named = made_by is not None and name in source.targets(made_by)
+    keep = text_edit.insert_after(cell, text, line, [f"{name}.retain_grad()"]) if named else ()
+    sentence = f"Ask for it before backward: `{name}.retain_grad()`."
+    return Fix("retain_grad", sentence, node is not None and bool(keep), spot, edits=keep)
+
+
+def _meant_as_leaf(spot: tuple[int, int] | None, text: str, made_by: ast.stmt | None) -> Fix | None:
+    """``torch.randn(3, requires_grad=True) * 0.1``: the leaf has no name, only what was computed from it."""
+    for whole in ast.walk(made_by) if spot is not None and made_by is not None else ():
+        if not isinstance(whole, ast.BinOp) or spot is None:
+            continue
+        asked = [node for node in ast.walk(whole) if isinstance(node, ast.keyword) and node.arg == "requires_grad"]
+        names = {node.id for node in ast.walk(whole) if isinstance(node, ast.Name)}
+        if len(asked) != 1 or ast.unparse(asked[0].value) != "True" or not names:
+            continue
+        new = f"({ast.unparse(_Without().visit(ast.parse(ast.unparse(whole), mode='eval').body))}).requires_grad_()"
+        return Fix(
+            "leaf",
+            f"Make it a leaf with these values: {short(new)}.",
+            False,
+            spot,
+            edits=text_edit.replace_node(spot[0], text, whole, new),
+        )
+    return None
+
+
+class _Without(ast.NodeTransformer):
+    """Takes ``requires_grad=True`` out of a call."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        node.keywords = [one for one in node.keywords if one.arg != "requires_grad"]
+        return node
 
 
 def _ran(record: Record, uid: int) -> bool:

@@ -149,7 +149,23 @@ class Values:
             everything += [(Spot(at, getattr(s, "lineno", 1)), s) for s in (*found, *defined[-1:])]
             if defined or any(s.lineno < line and not only_element(s, name) for s in found):
                 break
-        return everything
+        return everything or list(self._methods(name, spot))
+
+    def _methods(self, name: str, spot: Spot) -> Iterator[tuple[Spot, ast.AST]]:
+        """The method that ``model.predict`` names, where `model` was made by a call of a class of the cells."""
+        holder, _, method = name.rpartition(".")
+        if not holder.isidentifier() or holder == "self":
+            return
+        made = [source.given(one) for _, one in self.made(holder, spot) if isinstance(one, (ast.Assign, ast.AnnAssign))]
+        classes = {ast.unparse(one.func) for one in made if isinstance(one, ast.Call)}
+        for at, run in enumerate(self.runs) if len(classes) == 1 else ():
+            tree = source.parse(run.source)
+            own = (
+                [one for one in ast.walk(tree) if isinstance(one, ast.ClassDef) and one.name in classes] if tree else []
+            )
+            for function in (one for cls in own[-1:] for one in cls.body if isinstance(one, ast.FunctionDef)):
+                if function.name == method:
+                    yield Spot(at, function.lineno), function
 
     def _searched(self, spot: Spot, inside: bool) -> list[int]:
         """The runs in which a name may be bound, in order: cells share their names, each file has its own.

@@ -35,36 +35,42 @@ class CutOff(NamedTuple):
 
 
 class _Use(NamedTuple):
-    """The body of a function, or a cell, and its names for values computed from the parameter."""
+    """The body of a function, or a cell, and its names for values computed from the parameter.
+
+    `element`: of a call among the names only that element of the tuple is one; None: the whole.
+    `far`: it is outside of the class, where the text does not show which branch inside made the value.
+    """
 
     run: CellRun
     within: ast.ClassDef | None
     function: ast.FunctionDef | None
     names: frozenset[str]
+    element: int | None = None
+    far: bool = False
 
 
 def cuts_behind(record: Record, path: str) -> list[CutOff]:
     """Return the cuts between a parameter and all uses of its values; plain ones first.
 
-    The parameter is followed from the class or cell that makes it, through local names and methods of that class.
+    The parameter is followed from the class or cell that makes it, through names, lists, methods of that class, calls
+    of its objects, and functions that the values are given to. None where a loop writes to it instead of an optimizer.
     """
+    latest = Cells.of(record).latest
     found: dict[tuple[int, int], CutOff] = {}
-    queue, seen = list(_first_uses(record, path)), set[tuple[int, str, frozenset[str]]]()
+    queue, seen = list(_first_uses(record, path)), set[tuple[int, str, frozenset[str], int | None]]()
     while queue and len(seen) < MOST_STEPS:
         use = queue.pop(0)
-        key = (use.run.run, use.function.name if use.function is not None else "", use.names)
+        key = (use.run.run, use.function.name if use.function is not None else "", use.names, use.element)
         if key in seen:
             continue
         seen.add(key)
-        returned = False
-        for one, cut in _follow(use):
-            if cut is not None:
-                found.setdefault((use.run.run, one.lineno), cut)
+        if _is_updated(use):
+            return []
+        for one in _follow(use, latest):
+            if isinstance(one, CutOff):
+                found.setdefault((use.run.run, one.statement.lineno), one)
             else:
-                returned = True
-        if returned and use.within is not None and use.function is not None:
-            called = frozenset({f"self.{use.function.name}()"})
-            queue += [_Use(use.run, use.within, other, called) for other in _methods(use.within)]
+                queue.append(one)
     return sorted(found.values(), key=lambda cut: (cut.only_indices, cut.statement.lineno))
 
 
@@ -101,8 +107,8 @@ def _makes(cls: ast.ClassDef, target: str) -> bool:
     return any(target in source.targets(one) for one in statements if isinstance(one, (ast.Assign, ast.AnnAssign)))
 
 
-def _follow(use: _Use) -> Iterator[tuple[ast.stmt, CutOff | None]]:
-    """The statements that cut off values from some names, and those that return such a value uncut."""
+def _follow(use: _Use, latest: list[CellRun]) -> Iterator[CutOff | _Use]:
+    """The statements that cut off values from some names, and where such values are handed on uncut."""
     tree = source.parse(use.run.source)
     body = use.function.body if use.function is not None else tree.body if tree is not None else []
     names = set(use.names)
@@ -117,17 +123,93 @@ def _follow(use: _Use) -> Iterator[tuple[ast.stmt, CutOff | None]]:
         switch = grad_modes.around(use.run.source, one) if (flows or cuts) else None
         if switch is not None:
             if switch.off and flows and not _is_update(one):
-                yield one, CutOff(use.run, one, switch.text, switch.outer)
+                yield CutOff(use.run, one, switch.text, switch.outer)
             continue
-        if cuts and not _only_shown(one):
-            yield one, CutOff(use.run, one, cuts[0], None)
+        # What goes on uncut in the same line would bring a gradient: then something else keeps it away.
+        if cuts and not _only_shown(one) and not (use.far and flows):
+            yield CutOff(use.run, one, cuts[0], None)
         assigned = set(source.targets(one)) if isinstance(one, (ast.Assign, ast.AnnAssign, ast.AugAssign)) else set()
         if flows:
-            names |= assigned
-            if isinstance(one, ast.Return):
-                yield one, None
+            part = _element(one, use)
+            if part is None:
+                continue
+            names |= part or assigned
+            if isinstance(one, ast.Expr):
+                names |= source.grown(one)
+            if isinstance(one, ast.Return) and one in body:  # under an `if` it may never have run
+                yield from _callers(latest, use, one.value, names)
+            yield from _given(latest, value, names)
         elif isinstance(one, ast.Assign) and not parts:
             names -= {name for name in assigned if name not in use.names}
+
+
+def _element(statement: ast.stmt, use: _Use) -> set[str] | None:
+    """Which name gets the element that counts: ``feat`` in ``logits, feat = net(x)``; empty: all; None: unknown."""
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    if use.element is None or value is None or _called(value) not in use.names:
+        return set()
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if not isinstance(target, (ast.Tuple, ast.List)) or use.element >= len(target.elts):
+        return None
+    return {ast.unparse(target.elts[use.element])}
+
+
+def _callers(latest: list[CellRun], use: _Use, value: ast.expr | None, names: set[str]) -> Iterator[_Use]:
+    """The code that calls a function which returns a value: methods of its class, and what calls an object of it."""
+    if use.function is None or value is None:
+        return
+    element: int | None = None
+    if isinstance(value, ast.Tuple):
+        parts = [at for at, one in enumerate(value.elts) if _flows(one, names)]
+        if len(parts) != 1:
+            return
+        element = parts[0]
+    if use.within is None:
+        called = frozenset({f"{use.function.name}()"})
+    else:
+        own = frozenset({f"self.{use.function.name}()"})
+        yield from (_Use(use.run, use.within, other, own, element) for other in _methods(use.within))
+        end = "()" if use.function.name in ("forward", "__call__") else f".{use.function.name}()"
+        called = frozenset(f"{name}{end}" for run in latest for name in _objects(run, use.within.name))
+    for run in latest if called else ():
+        yield _Use(run, None, None, called, element, far=True)
+        yield from (_Use(run, None, one, called, element, far=True) for one in _functions(run))
+
+
+def _objects(run: CellRun, cls: str) -> Iterator[str]:
+    """The names that a cell gives to objects of a class."""
+    tree = source.parse(run.source)
+    for one in ast.walk(tree) if tree is not None else ():
+        if not isinstance(one, ast.Assign) or len(one.targets) != 1:
+            continue
+        targets, values = [one.targets[0]], [one.value]
+        if isinstance(targets[0], ast.Tuple) and isinstance(one.value, ast.Tuple):
+            targets, values = targets[0].elts, one.value.elts
+        for target, value in zip(targets, values):
+            inner = value
+            while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+                inner = inner.func.value  # Net().to(device)
+            if isinstance(inner, ast.Call) and ast.unparse(inner.func) == cls:
+                yield ast.unparse(target)
+
+
+def _functions(run: CellRun) -> list[ast.FunctionDef]:
+    tree = source.parse(run.source)
+    return [one for one in tree.body if isinstance(one, ast.FunctionDef)] if tree is not None else []
+
+
+def _given(latest: list[CellRun], value: ast.AST, names: set[str]) -> Iterator[_Use]:
+    """The functions of the cells that such a value is given to, under the name of their argument."""
+    for node in outside_of_cuts(value):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            continue
+        found = [(run, one) for run in latest for one in _functions(run) if one.name == node.func.id]
+        for run, function in found[-1:]:
+            places = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+            taken = {name for name, one in zip(places, node.args) if _flows(one, names)}
+            taken |= {one.arg for one in node.keywords if one.arg and _flows(one.value, names)}
+            if taken:
+                yield _Use(run, None, function, frozenset(taken), far=True)
 
 
 def _evaluated(statement: ast.stmt) -> ast.AST | None:
@@ -161,6 +243,38 @@ def _called(node: ast.AST) -> str:
 def _is_update(statement: ast.stmt) -> bool:
     """Whether a statement without grad mode only changes something in place or shows it: it computes no other value."""
     return isinstance(statement, (ast.AugAssign, ast.Expr))
+
+
+def _is_updated(use: _Use) -> bool:
+    """Whether a loop writes to what the names lead to, instead of an optimizer: an average of other weights."""
+    body = use.function.body if use.function is not None else []
+    loops = [one for one in source.own_statements(body) if isinstance(one, ast.For)]
+    return any(_only_updates(one) and _flows(one.iter, set(use.names)) for one in loops)
+
+
+def _only_updates(loop: ast.For) -> bool:
+    """Whether a loop only writes to what it runs over: ``k.data = k.data * m + ...``."""
+    passing = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    return all(_writes_data(one, passing) or _writes_in_place(one, passing) for one in loop.body)
+
+
+def _writes_data(statement: ast.stmt, names: set[str]) -> bool:
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return bool(targets) and all(
+        isinstance(one, ast.Attribute) and one.attr == "data" and ast.unparse(one.value) in names for one in targets
+    )
+
+
+def _writes_in_place(statement: ast.stmt, names: set[str]) -> bool:
+    """``k.mul_(m)``, ``k.data.copy_(q)``, ``k += q``: the statement writes to one of some names."""
+    if isinstance(statement, ast.AugAssign):
+        return ast.unparse(statement.target).removesuffix(".data") in names
+    call: ast.expr | None = statement.value if isinstance(statement, ast.Expr) else None
+    while isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr.endswith("_"):
+        if ast.unparse(call.func.value).removesuffix(".data") in names:
+            return True
+        call = call.func.value
+    return False
 
 
 def _only_shown(statement: ast.stmt) -> bool:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from records import NO_GRAD, place
+from told import findings_of
 
 from graphwidget.diagnosis.findings import no_grad as nograd
 from graphwidget.diagnosis.fixes import restore_graph
@@ -401,3 +402,37 @@ def test_what_is_compared_twice_is_blamed_where_it_had_a_graph():
 def test_only_what_is_trained_by_hand_is_updated_in_place(read, trained):
     cell = f"print({read})\nw = w - 0.1 * m"
     assert bool(restore_graph.updated_in_place(cell, source.parse(cell).body[1])) is trained
+
+
+def test_a_gradient_that_a_helper_computes_is_built_with_a_graph_there() -> None:
+    helper = "def slope(y, x):\n    return torch.autograd.grad(y, x, torch.ones_like(y))[0]"
+    (found,) = findings_of(
+        "net = nn.Linear(1, 1)\nx = torch.ones(3, 1, requires_grad=True)",
+        helper,
+        "d = slope(net(x) ** 2, x)\nslope(d, x)",
+    )
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (2, 2)
+    assert found.fixes[0].id == "create_graph" and found.fixes[0].edits[0].new.strip(", ") == "create_graph=True"
+
+
+def test_a_comparison_in_a_method_of_an_object_is_the_cut() -> None:
+    seg = (
+        "class Seg(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.net = nn.Linear(2, 1)\n"
+        "    def mask(self, x):\n        p = self.net(x).sigmoid()\n        return (p > 0.5).float()"
+    )
+    (found,) = findings_of(seg, "seg = Seg()\nloss = seg.mask(torch.ones(3, 2)).mean()\nloss.backward()")
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 7)
+
+
+def test_a_leaf_that_was_scaled_when_it_was_made_is_made_a_leaf() -> None:
+    made = "ws = [torch.ones(2, requires_grad=True) * 0.1]"
+    (found,) = findings_of(made, "sum(w.sum() for w in ws).backward()\nfor w in ws:\n    w = w - 0.1 * w.grad")
+    assert found.fixes[0].id == "leaf"
+    assert found.fixes[0].edits[0].new == "(torch.ones(2) * 0.1).requires_grad_()"
+
+
+def test_a_complex_loss_is_made_real_where_it_is_reduced() -> None:
+    loss = "def spectral(x):\n    return (torch.fft.rfft(x) ** 2).mean()\nx = torch.ones(4, requires_grad=True)"
+    (found,) = findings_of(loss, "loss = spectral(x)\nloss.backward()")
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 2)
+    assert found.fixes[0].edits[0].new == ".abs()"
