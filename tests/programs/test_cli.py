@@ -189,23 +189,19 @@ def test_a_program_that_ends_itself_well_gives_0(tmp_path, ends):
 
 
 def test_an_autograd_error_that_has_no_finding_is_shown_whole_and_called_unexplained(tmp_path):
-    message = "the rotation of the third joint cannot be taken back, since its axis has vanished " * 4
-    function = (
-        "# %%\nimport torch\nclass F(torch.autograd.Function):\n    @staticmethod\n"
-        "    def forward(ctx, x):\n        return x * 2\n    @staticmethod\n"
-        f"    def backward(ctx, g):\n        raise RuntimeError({message!r})\n"
-        "w = torch.ones(2, requires_grad=True)\n# %%\nF.apply(w).sum().backward()\n"
-    )
-    path = file(tmp_path, function)
+    cells = "# %%\nimport torch\na = torch.randn(3, 3, dtype=torch.cfloat, requires_grad=True)\nu = torch.linalg.svd(a)[0]\n"
+    path = file(tmp_path, f"{cells}# %%\nu.real.sum().backward()\n")
     done = explain(path)
     assert done.returncode == 1
     words = " ".join(done.stdout.split())
-    assert "`F.apply(w).sum().backward()` raised RuntimeError, which is not explained yet." in words
-    assert "It stopped at `FBackward` (In[2], line 1)." in words
-    assert message.strip() in " ".join(done.stdout.split())
+    assert "`u.real.sum().backward()` raised RuntimeError, which is not explained yet." in words
+    assert "`LinalgSvdBackward0`" in words
     assert "1 error is not explained yet." in done.stdout
     document = json.loads(explain(path, "--format", "json").stdout)
-    assert document["unexplained"] == [{"call": 1, "cell": 2, "line": 1, "type": "RuntimeError", "message": message}]
+    (error,) = document["unexplained"]
+    message = error.pop("message")
+    assert error == {"call": 1, "cell": 2, "line": 1, "type": "RuntimeError"}
+    assert len(message) > 160 and message.strip() in words
     assert document["summary"] in done.stdout.splitlines()
     assert message.split()[-1] in explain(path, "--format", "html").stdout
 
