@@ -127,6 +127,7 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
         or _too_late(origins, root, spot, name)
         or switched.switched_off(origins, root, spot, made_of)
         or frozen.frozen(origins, root, spot, made_of)
+        or unrecorded.from_a_library(origins, root, spot)
         or _compared(record, origins, root, spot)
         or _marked(record, origins, root, spot)
         or _unknown(origins, call, root, spot, made_of)

@@ -343,6 +343,8 @@ def _saves_what_it_writes(call: BackwardCall, graph: Snapshot, write: Write) -> 
     """
     inside, nodes = reachable(graph, (root.node for root in call.roots)), _savers(call, graph, write)
     hidden = {i for i in inside if graph.kind[i] == Kind.COPY_SLICES and blame.reads_its_target(graph, i)}
+    if inplace_statements.is_operator_on_part(write.by):
+        hidden = set()  # ``h[0] *= w`` puts back what it has read, and torch saves a copy of that
     here = {i for i in nodes | hidden if at(write.place) in lines_of(graph.place_of(i))}  # also in what the line calls
     return bool(here) or inplace_statements.reads_what_it_writes(write.by), not nodes <= here
 

@@ -189,9 +189,23 @@ class Origins:
         if called in ("sum", "list", "tuple", "zip", "enumerate", "abs"):
             return given
         if isinstance(node.func, ast.Attribute):
+            if self.method_of_a_library(node, spot):
+                return None  # it may run without grad mode
             base = self.has_graph(node.func.value, spot)
             return any_of((base, given)) if base is not None else None
         return None
+
+    def method_of_a_library(self, node: ast.Call, spot: Spot) -> str | None:
+        """The module with parameters to train of which this is a method that no cell defines: ``gpt.generate(x)``."""
+        if not isinstance(node.func, ast.Attribute):
+            return None
+        module = self.values.module(node.func.value, spot)
+        if module is None or not self.values.trains(module, spot):
+            return None
+        if self.values.is_module(ast.unparse(node.func), spot):
+            return None  # ``gpt.head(x)``: a module in it
+        own = any(source.functions_of(run.source, node.func.attr) for run in self.values.runs)
+        return None if own else module
 
     def _without_parameters(self, name: str, spot: Spot) -> bool:
         """Whether a name is a loss, an activation or the like: its result has a graph if an argument has one."""

@@ -16,7 +16,7 @@ from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import names, place_of, short, where
 from graphwidget.model import BackwardCall, CellRun, Fix, Place
 
-__all__ = ["around_the_call", "not_recorded"]
+__all__ = ["around_the_call", "from_a_library", "not_recorded"]
 
 
 def around_the_call(origins: Origins, call: BackwardCall, root: ast.expr, spot: Spot) -> Cause | None:
@@ -85,6 +85,31 @@ def _made_within(origins: Origins, name: str, spot: Spot, depth: int, outer: ast
         ):
             return True
     return False
+
+
+def from_a_library(origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
+    """A library's method of a module that trains, whose result led to the root: ``gpt.generate(x)`` runs without grad.
+
+    No line cuts the graph behind it, and the root has none: so what the method returned had none.
+    """
+    for where_made, node, _ in origins.back(root, spot):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.arg)):
+            continue
+        statement = node if isinstance(node, ast.stmt) else origins.values.statement_of(where_made, node)
+        value = source.given(node) if isinstance(node, ast.stmt) else node
+        for call in (one for one in ast.walk(value) if isinstance(one, ast.Call)):
+            module = origins.method_of_a_library(call, where_made)
+            if module is None or statement is None:
+                continue
+            place = place_of(origins.values.runs[where_made.at], statement.lineno)
+            shown = short(f"{ast.unparse(call.func)}(…)")
+            text = (
+                f"{shown} ({where(place)}) returned what has no graph, although parameters of `{module}` require grad: "
+                "it computes without grad mode, or makes its result anew."
+            )
+            words = f"Compute what the loss needs by `{module}(…)` itself, whose result has a graph."
+            return Cause(text, Fix("differentiable_op", words, False, line_of(place)), place)
+    return None
 
 
 def not_recorded(origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:

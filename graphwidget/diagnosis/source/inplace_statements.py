@@ -125,9 +125,19 @@ def _base(node: ast.expr) -> str | None:
 def reads_what_it_writes(text: str) -> bool:
     """``state[t] = f(state[t - 1])``: a copy made before would be modified, too, after its part was saved."""
     statement, base = source.statement_of(text), modified(text)
-    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Subscript) or base is None:
+    if isinstance(statement, ast.Assign):
+        target: ast.expr | None = statement.targets[0]
+    else:
+        target = statement.target if isinstance(statement, ast.AugAssign) else None
+    if not isinstance(statement, (ast.Assign, ast.AugAssign)) or not isinstance(target, ast.Subscript) or base is None:
         return False
     return any(ast.unparse(part) == base for part in ast.walk(statement.value) if isinstance(part, ast.expr))
+
+
+def is_operator_on_part(text: str) -> bool:
+    """Whether an operator writes into a part of a tensor: ``h[0] *= 2``, ``h[:, 1] -= m``."""
+    statement = source.statement_of(text)
+    return isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Subscript)
 
 
 _SIZES = {"shape", "size", "ndim", "dim", "numel", "dtype", "device", "clone", "requires_grad"}

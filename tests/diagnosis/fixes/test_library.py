@@ -21,6 +21,13 @@ class Trainer:
     def run(self, loss):
         loss.backward()
 
+class Writer(torch.nn.Linear):
+    def __init__(self):
+        super().__init__(3, 3)
+    @torch.no_grad()
+    def generate(self, x):
+        return self(x)
+
 class Metric:
     def __init__(self):
         self.values = []
@@ -175,3 +182,18 @@ def test_an_object_of_a_library_is_handed_numbers(library):
     _, fix = first_of(METRIC, Metric=library.Metric)
     assert [step for step in fix.edit if step.startswith("+")] == ["+ metric.update(loss.detach())"]
     assert not fix.verified
+
+
+GENERATED = """
+model = Writer()
+out = model.generate(torch.randn(2, 3))
+reward = (out > 0).float().sum()
+loss = -(reward * out.log_softmax(-1).sum())
+loss.backward()
+"""
+
+
+def test_a_method_of_a_library_may_run_without_grad_mode(library):
+    finding, fix = first_of(GENERATED, Writer=library.Writer)
+    assert "`model.generate(…)` (In[1], line 3) returned what has no graph" in finding.text
+    assert "`model(…)` itself" in fix.text
