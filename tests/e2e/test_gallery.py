@@ -26,13 +26,23 @@ def failing(wire):
 
 
 def told_of(wire):
-    """Whether its newest call ran well, and nothing is found: a finding that warns of a call has marks that need room."""
+    """Whether its newest call ran well: what warns of the next one takes free room, or is cut."""
     told = json.loads(wire)
-    return bool(told["calls"]) and told["calls"][-1]["result"] != "raised" and not told["findings"]
+    return bool(told["calls"]) and told["calls"][-1]["result"] != "raised"
 
 
 FAILING_PAIRS = {"four_roots", "lecture", "lstm_hidden", "two_losses", "vae"}
-QUIET_CALLS = {"two_losses", "maml", "vae", "transformer", "cnn", "four_roots", "gradient_penalty"}
+QUIET_CALLS = {
+    "step_before_second",
+    "gan_step_early",
+    "two_losses",
+    "maml",
+    "vae",
+    "transformer",
+    "cnn",
+    "four_roots",
+    "gradient_penalty",
+}
 
 
 @pytest.mark.parametrize("name", NAMES)

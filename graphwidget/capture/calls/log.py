@@ -369,7 +369,7 @@ class CallLog:
         if index is None or before.place_of(index) is not None:
             return None
         edges = [ti.as_edge(one) or ti.history(one, asked=True) for one in outputs]
-        starts = [(edge[0], root.node) for edge, root in zip(edges, before.roots, strict=True)]
+        starts = [(edge[0], root.node) for edge, root in zip(edges, before.roots, strict=False)]
         return self.provenance.recorded_by_anomaly_mode(live_node(starts, before, index))
 
     def _with_first_hues(self, call: BackwardCall, earlier: BackwardCall) -> BackwardCall:

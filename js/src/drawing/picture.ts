@@ -262,6 +262,7 @@ export class Picture implements Drawer {
   /** `big`: drawn as a bitmap, which gets all details and picks its own level. */
   protected sceneOptions({ preview, highlight, search, walk, guess, comparison }: State, big: boolean): SceneOptions {
     const hits = this.#hits();
+    const { drawing } = this;
     const { low, width } = this.#root.dataset;
     const compact = low !== undefined || width === "compact";
     return {
@@ -270,6 +271,7 @@ export class Picture implements Drawer {
       ...this.fitting.options,
       ...(compact && { compact: true, dense: false }),
       room: this.#room,
+      seen: this.fitting.fresh || !drawing ? undefined : unite([drawing.space.content, this.#canvas.viewport.seen()]),
       railWidth: this.fitting.fresh || !this.#rail ? undefined : { least: this.#rail, most: this.#rail + this.#left() },
       // A low view is to be read; its buttons would take the room of the picture.
       buttons: low === undefined,

@@ -79,10 +79,11 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
     badges.onCards,
     flags.flatMap((flag, f) => drawFlag(context, flag, middleOf(flagAt(f)!), flagAt(f)!.y)),
     tags.reverse(),
-    signs(context, at, whole, free),
   ];
-  const written = writeItems(context, at, whole, free);
-  layers.splice(3, 0, written);
+  const { seen } = context.options;
+  const room = seen && roomFor(unite([whole, seen]), least);
+  layers.push(signs(context, at, whole, room, free));
+  layers.splice(3, 0, writeItems(context, at, whole, room, free));
   const look = (scale: number) => {
     context.level = levelOf(scale);
   };
@@ -132,6 +133,12 @@ function gapsOf({ height, flags }: Plan, { y, rank }: LayoutOutput, dy: number, 
   return top.map((low, r) => ({ high: bottom[r - 1] ?? -1 / 0, low }));
 }
 
+/** Where a note may stand: within `area` with a margin, not left of `least`. */
+function roomFor({ x, y, w, h }: Rect, least: number): Rect {
+  const left = Math.max(least, x + EDGE);
+  return { x: left, y: y + MARGIN, w: x + w - MARGIN - left, h: h - 2 * MARGIN };
+}
+
 /** The rectangle of a card with the second and third edges of groups and repeats, below which wires end. */
 function withEdges({ context }: Plan, i: number, rect: Rect): Rect {
   rect.h += lowerEdges(context.folded.boxes[i]?.kind ?? "node");
@@ -144,7 +151,7 @@ function withLeaves(context: Context, b: number, at: Rect): Rect {
 }
 
 /** Octagons and order notes; they are drawn last, over everything. */
-function signs(context: Context, at: (b: number) => Rect, whole: Rect, free: Free): Item[] {
+function signs(context: Context, at: (b: number) => Rect, whole: Rect, room: Rect | undefined, free: Free): Item[] {
   const { folded, engineOrder, raised, wouldRaise, level } = context;
   const visible = (uids: Iterable<number>) =>
     [...new Set(uids)]
@@ -155,7 +162,7 @@ function signs(context: Context, at: (b: number) => Rect, whole: Rect, free: Fre
     folded.boxes[b]!.kind === "node" ? (orderNote(context, uid, at(b), free) ?? []) : [],
   );
   const octagons = visible([...raised, ...wouldRaise.keys()]).flatMap(([b, uid]) =>
-    octagonItems(context, uid, at(b), whole, free),
+    octagonItems(context, uid, at(b), whole, room, free),
   );
   return [...turns, ...octagons];
 }

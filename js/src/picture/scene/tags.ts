@@ -179,7 +179,14 @@ export function orderNote(context: Context, uid: number, card: Rect, free: Free)
 }
 
 /** A solid octagon where a call raised; a dashed one, with a text beside it, where a call would raise. */
-export function octagonItems(context: Context, uid: number, card: Rect, whole: Rect, free: Free): Item[] {
+export function octagonItems(
+  context: Context,
+  uid: number,
+  card: Rect,
+  whole: Rect,
+  room: Rect | undefined,
+  free: Free,
+): Item[] {
   const raised = context.raised.has(uid);
   const label = raised ? "raised here" : context.wouldRaise.get(uid)!;
   const marks = raised ? octagon(9, 9) : octagonOpen(9, 9);
@@ -191,8 +198,11 @@ export function octagonItems(context: Context, uid: number, card: Rect, whole: R
     { x: right + 12, y: card.y + 8, ...size },
     { x: right + 12, y: card.y + card.h - 8, ...size },
     { x: card.x - size.w - 12, y: card.y + card.h / 2 - 7, ...size },
+    { x: right - size.w - 14, y: card.y - 16, ...size },
+    { x: right - size.w, y: card.y + card.h + 2, ...size },
   ];
-  const found = free.take(places.filter(({ x }) => x >= whole.x));
+  const most = room ? room.x + room.w : Number.POSITIVE_INFINITY;
+  const found = free.take(places.filter(({ x }) => x >= whole.x && x + size.w <= most));
   if (found) items.push({ key: `would${uid}`, role: "note", uid, ...found, marks: [text(0, 7, label, "raised")] });
   return items;
 }

@@ -84,6 +84,8 @@ export interface SceneOptions {
   scale?: number;
   /** Size of the view in px, to fill it; absent: unknown. */
   room?: { w: number; h: number };
+  /** The part of the picture on screen: a note that stands in it moves nothing. Absent: nothing is on screen yet. */
+  seen?: Rect | undefined;
   /** Whether to leave room for the two buttons under each live root. */
   buttons?: boolean;
   /** false: never draw the code rail. */
