@@ -42,21 +42,22 @@ def with_numbers(record: Record) -> Record:
 
 def without_numbers(record: Record, finding: Finding) -> Finding:
     """The finding without the numbers that `with_numbers` gave to the runs of a record."""
-    files = {run.cell: run.file for run in record.runs.values() if run.cell is not None and run.cell < 0}
-    return _Names(files).finding(finding) if files else finding
+    runs = {run.cell: run for run in record.runs.values() if run.cell is not None and run.cell < 0}
+    return _Names(runs).finding(finding) if runs else finding
 
 
 class _Names:
     """The names behind the numbers: files; None: a cell without a number."""
 
-    def __init__(self, files: Mapping[int, str | None]) -> None:
-        self._files = files
+    def __init__(self, runs: Mapping[int, CellRun]) -> None:
+        self._runs = runs
+        self._files = {number: run.file for number, run in runs.items()}
 
     def finding(self, finding: Finding) -> Finding:
         places = {one.name: value for one in fields(finding) if isinstance(value := getattr(finding, one.name), Place)}
         return replace(
             finding,
-            text=self._text(finding.text),
+            text=_CELL.sub(self._with_function, finding.text),
             headline=self._text(finding.headline),
             fixes=tuple(map(self._fix, finding.fixes)),
             **{name: self._place(place) for name, place in places.items()},  # type: ignore[arg-type]
@@ -90,6 +91,14 @@ class _Names:
         if file is None:
             return f"line {line}" if line else "this code"
         return f"{file}:{line}" if line else file
+
+    def _with_function(self, found: re.Match[str]) -> str:
+        """The name; of a line of a file in a function with that: ``net.py:8 in Net.forward``."""
+        run, name = self._runs.get(int(found[1])), self._named(found)
+        if run is None or run.file is None or not found[2]:
+            return name
+        function = source.qualified_name_at(run.source, int(found[2]))
+        return f"{name} in {function}" if function else name
 
 
 def _above_zero(number: int | None) -> int | None:

@@ -65,7 +65,8 @@ def by_anomaly_mode(place: Place | None, node: str) -> str:
     if place is None or not place.anomaly:
         return ""
     source = f": {short(place.source)}" if place.source else ""
-    return f" By anomaly mode's record, {node or 'the node'} was made in {where(place) or place.spot}{source}."
+    spot = where(place) or (f"{place.spot} in {place.function}" if place.function else place.spot)
+    return f" By anomaly mode's record, {node or 'the node'} was made in {spot}{source}."
 
 
 def at(place: Place | None) -> tuple[int, int] | None:

@@ -62,6 +62,7 @@ def test_a_state_that_a_loop_of_a_function_carries_over_is_cut():
     assert [(fix.id, fix.verified) for fix in finding.fixes] == [("detach", True)]
     assert finding.fixes[0].edit == ("  loss.backward()", "+ h = h.detach()")
     assert "test_track_fixes.py:45" in finding.fixes[0].text and "In[" not in finding.text + finding.fixes[0].text
+    assert "was built in " in finding.text and "test_track_fixes.py:42 in carried" in finding.text
     assert finding.made_at.cell is None and finding.made_at.file.endswith("test_track_fixes.py")
     assert not note or "h = h.detach()" in note
 

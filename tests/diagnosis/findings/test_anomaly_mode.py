@@ -37,7 +37,9 @@ def test_a_graph_from_before_tracking_has_the_line_that_anomaly_mode_stored(net:
     assert found.kind == "second_backward" and place is not None and place.anomaly
     assert place.file is not None and place.file.endswith("net.py")
     assert (place.cell, place.line, place.function, place.source) == (None, 2, "forward", "return w.exp()")
-    assert f"By anomaly mode's record, ExpBackward0 was made in {place.file}:2: `return w.exp()`." in found.text
+    assert (
+        f"By anomaly mode's record, ExpBackward0 was made in {place.file}:2 in forward: `return w.exp()`." in found.text
+    )
 
 
 @pytest.mark.filterwarnings("ignore:Error detected")
