@@ -29,7 +29,7 @@ from graphwidget.diagnosis.numbering import with_numbers, without_numbers
 from graphwidget.diagnosis.reuse.reuse import call_at
 from graphwidget.diagnosis.source.depth import room
 from graphwidget.diagnosis.source.fitting import checked, made_once_run_often, with_display
-from graphwidget.diagnosis.wording import where
+from graphwidget.diagnosis.wording import by_anomaly_mode, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Record, Scene, torch_messages
 
 __all__ = ["DETECTORS", "EXPLANATIONS", "diagnose", "of_call", "of_run", "reason_of"]
@@ -183,7 +183,8 @@ def _identity(record: Record, finding: Finding) -> tuple[object, ...]:
 
 def _ready(record: Record, finding: Finding) -> Finding:
     """Return a finding with the offered fixes, their edits shown as lines of the user's cells."""
-    found = located(record, replace(finding, fixes=_offered(record, finding)))
+    text = finding.text + by_anomaly_mode(finding.made_at, finding.node)
+    found = located(record, replace(finding, text=text, fixes=_offered(record, finding)))
     return without_numbers(record, with_edited_files(record, found))
 
 

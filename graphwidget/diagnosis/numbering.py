@@ -103,6 +103,7 @@ class _Numbers:
         unnumbered = [n for n, run in record.runs.items() if run.cell is None]
         self._of = {n: -2 * n - 1 if n >= 0 else 2 * n for n in unnumbered}
         self._texts = {n: record.runs[n].source for n in unnumbered}
+        self._files = {n: record.runs[n].file for n in unnumbered}
         self._places: dict[tuple[Place, tuple[Place, ...]], Place] = {}
 
     def run(self, run: CellRun) -> CellRun:
@@ -132,7 +133,8 @@ class _Numbers:
     def _cell_of(self, place: Place) -> int | None:
         """The number of a line that may belong to another cell than the one that ran, found by its text."""
         run = place.run if place.run is not None else -1
-        text = source.line_text(self._texts[run], place.line) if run in self._texts else None
+        same = place.file is None or place.file == self._files.get(run)
+        text = source.line_text(self._texts[run], place.line) if same and run in self._texts else None
         return self._of[run] if text == place.source.strip() else None
 
     def _known(self, place: Place | None) -> Place | None:

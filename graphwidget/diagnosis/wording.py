@@ -11,6 +11,7 @@ from graphwidget.model import BackwardCall, CellRun, Place, Record, TensorRef, V
 
 __all__ = [
     "at",
+    "by_anomaly_mode",
     "described",
     "in_iteration",
     "iteration_text",
@@ -57,6 +58,14 @@ def where(place: Place | None) -> str:
     if place is None or place.cell is None:
         return ""
     return f"In[{place.cell}], line {place.line}"
+
+
+def by_anomaly_mode(place: Place | None, node: str) -> str:
+    """A sentence on where a node was made that only anomaly mode's record tells; empty of any other place."""
+    if place is None or not place.anomaly:
+        return ""
+    source = f": {short(place.source)}" if place.source else ""
+    return f" By anomaly mode's record, {node or 'the node'} was made in {where(place) or place.spot}{source}."
 
 
 def at(place: Place | None) -> tuple[int, int] | None:

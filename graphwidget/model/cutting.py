@@ -8,6 +8,7 @@ from itertools import groupby
 __all__ = ["cut", "cut_edit"]
 
 _BEFORE = 20  # characters that stay visible before a change
+_BEHIND = 4  # that are not worth a mark in their place
 
 
 def cut(text: str, most: int) -> str:
@@ -36,13 +37,24 @@ def _partners(block: Sequence[str]) -> dict[int, str]:
 
 
 def _around(line: str, partner: str | None, most: int) -> str:
-    if len(line) <= most or partner is None:
+    if len(line) <= most or line[:1] not in "+-":
         return cut(line, most)
-    sign, text, other = line[:2], line[2:], partner[2:]
+    sign, text, other = line[:2], line[2:], partner[2:] if partner is not None else ""
     first = next((at for at, (a, b) in enumerate(zip(text, other)) if a != b), min(len(text), len(other)))
-    from_ = max(0, min(first - _BEFORE, len(text) - (most - 3)))  # so that the rest still fills the line
-    if not from_:
-        return cut(line, most)
-    space = text.find(" ", from_, first)
-    from_ = space + 1 if space >= 0 else from_
-    return cut(f"{sign}…{text[from_:]}", most)
+    room = most - 3
+    from_ = max(0, min(first - _BEFORE, len(text) - room))  # so that the rest still fills the line
+    if from_:
+        space = text.find(" ", from_, first)
+        from_ = space + 1 if space >= 0 else from_
+    head = f"{sign}…" if from_ else sign
+    end = len(text) - _alike_at_end(text[first:], other[first:])  # behind the last difference
+    if end <= from_ + room:
+        return cut(f"{head}{text[from_:]}", most)
+    end = len(text) if len(text) - end <= _BEHIND else end
+    half = (room - 2) // 2
+    return f"{head}{text[from_ : from_ + half]}…{text[end - half : end]}{'…' if end < len(text) else ''}"
+
+
+def _alike_at_end(a: str, b: str) -> int:
+    """How many characters at the end of two texts are equal."""
+    return next((n for n, (x, y) in enumerate(zip(reversed(a), reversed(b))) if x != y), min(len(a), len(b)))

@@ -136,6 +136,9 @@ class Place:
     function: str | None = None
     outer_file: str | None = None
     inner_run: int | None = None  # the run of the cell, or of the file, that the line itself belongs to
+    anomaly: bool = (
+        False  # known only because torch's anomaly mode had stored it: not what called it, nor the iteration
+    )
     stack: tuple[Place, ...] = field(default=(), compare=False)
 
     @property

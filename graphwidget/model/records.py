@@ -166,6 +166,11 @@ class BackwardCall:
     highest_seq: int = -1
     distances: array[int] = field(default_factory=lambda: array("q"))  # ascending
 
+    @property
+    def stopped_uid(self) -> int | None:
+        """The uid of the node at which the call stopped; None: unknown, or one of several."""
+        return self.stopped_at[0] if self.failed_uid is None and len(self.stopped_at) == 1 else self.failed_uid
+
     def ran_number(self, seq: int) -> bool:
         """Whether a call that was only counted ran the node with this sequence number."""
         at = bisect_left(self.distances, self.highest_seq - seq)

@@ -98,7 +98,8 @@ class State:
 
     `calls` counts those that had begun. `orders` are the orders of calls (by n) that have got another one since they
     were written: a failing pair has the first two hues. `left_out` says how many entries of a kind (by the letter of
-    its frames) are no longer in the file, to stay below its bound.
+    its frames) are no longer in the file, to stay below its bound. `graphs_too_large`: how many graphs were left out
+    because no frame can hold them.
     """
 
     record: Record
@@ -107,6 +108,7 @@ class State:
     problems: tuple[str, ...] = ()
     orders: Mapping[int, int] = field(default_factory=dict)
     left_out: Mapping[str, int] = field(default_factory=dict)
+    graphs_too_large: int = 0
 
 
 def check_schema(data: Any) -> None:

@@ -282,4 +282,6 @@ def _notes(content: Content) -> Iterator[str]:
         yield f"Of {of}, {kept} are in it: older ones were left out to bound its size."
     elif content.state.left_out:
         yield "Older graphs were left out to bound its size."
+    if content.state.graphs_too_large:
+        yield f"Not in it: {count(content.state.graphs_too_large, 'graph')}, larger than a record can hold."
     yield from (f"graphwidget could not follow this: {problem}" for problem in content.state.problems)

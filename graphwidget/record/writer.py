@@ -89,6 +89,8 @@ class Writer:
         self._began, self._seconds = perf_counter(), 0.0
         self._state_at, self._state_seconds = -1e9, 0.0
         self._numbers: weakref.WeakKeyDictionary[Snapshot, int] = weakref.WeakKeyDictionary()
+        self._too_large: weakref.WeakSet[Snapshot] = weakref.WeakSet()  # graphs that no frame can hold
+        self._graphs_too_large = 0  # how many there were
         self._next_graph = 0
         self._base: Snapshot | None = None  # the last graph in the file
         self._places: dict[Any, int] = {}
@@ -244,7 +246,7 @@ class Writer:
         """The number of a graph in the file, which is written if there is time for it; None: it is not there."""
         number = self._numbers.get(graph)
         if number is None or self.output is None or ("G", number) not in self.output:
-            if not self._may():
+            if graph in self._too_large or not self._may():
                 return None
             number = self._write_graph(graph)
             if number is None:
@@ -263,6 +265,8 @@ class Writer:
             changes = self._codec.changes(graph, self._base if base is not None else Snapshot())
             frame = packed("G", {"id": number, "base": base, "changes": changes})
         except TooLarge:
+            self._too_large.add(graph)
+            self._graphs_too_large += 1
             return None
         if not self._put("G", number, frame, [("G", base)] if base is not None else []):
             return None
@@ -342,6 +346,8 @@ class Writer:
             dict(self.output.left_out) if self.output is not None else {},
         )
         data, used = self._written(State, state)
+        if self._graphs_too_large:  # known only now: writing the state writes the last graph
+            data["graphs_too_large"] = self._graphs_too_large
         self._put("S", 0, packed("S", data), used, lasts=True)
         self._state_at = perf_counter()
 

@@ -28,6 +28,7 @@ __all__ = [
     "data_of_slot",
     "dtype_of_input",
     "forward_class",
+    "forward_stack",
     "function_with_context",
     "hides_saved",
     "hook_of_slot",
@@ -163,9 +164,23 @@ def memory_of_node(node: Any) -> dict[str, Any]:
 
     It lives and dies with the C++ node. Only for the few nodes that need it, because each costs a dict.
     """
-    metadata = _metadata_of_custom(node) if isinstance(node, FunctionBase) else node.metadata
-    memory: dict[str, Any] = metadata.setdefault(_MARK, {})
+    memory: dict[str, Any] = _metadata_of(node).setdefault(_MARK, {})
     return memory
+
+
+def _metadata_of(node: Any) -> dict[str, Any]:
+    metadata: dict[str, Any] = _metadata_of_custom(node) if isinstance(node, FunctionBase) else node.metadata
+    return metadata
+
+
+def forward_stack(node: Any) -> tuple[str, ...]:
+    """Where the forward of a node ran, as anomaly mode stored it: the entries of a stack, innermost last; else empty.
+
+    Each is text as `traceback.format_stack` returns it. Torch's own C++ and anybody else can write there, so
+    whatever has another form is left out.
+    """
+    found = _metadata_of(node).get("traceback_")
+    return tuple(one for one in found if type(one) is str) if type(found) is list else ()
 
 
 _SavedTensor = find("torch._C._autograd.SavedTensor", "Reading what nodes have saved takes longer.", None)

@@ -46,6 +46,14 @@ def test_of_a_changed_line_the_change_is_visible(old, new, changed, most):
     assert first[:2] == "- " and second[:2] == "+ " and max(map(len, (first, second))) <= most
 
 
+def test_changes_far_from_each_other_and_the_end_of_a_new_line_are_visible():
+    old, new = cut_edit([f"- m = {LONG * 2}x", f"+ m = ({LONG * 2}x).detach()"], 60)
+    assert old.startswith("- m = n = N") and len(old) <= 60 and len(new) <= 60
+    assert new.startswith("+ m = (n = N") and new.endswith("x).detach()")
+    (line,) = cut_edit([f"+ net.cache = ({LONG}, y.detach())"], 60)
+    assert line.startswith("+ net.cache = (n") and line.endswith("y.detach())") and len(line) <= 60
+
+
 def test_several_changes_of_one_edit_are_each_visible():
     edit = [f"- {LONG}a", f"- {LONG}b", f"+ {LONG}aa", f"+ {LONG}bb", f"  {LONG}", "+ z = 1"]
     cut_lines = cut_edit(edit, 60)

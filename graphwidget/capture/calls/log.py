@@ -45,9 +45,10 @@ from graphwidget.capture.calls.recognition import Recognition
 from graphwidget.capture.calls.retention import due
 from graphwidget.capture.graph.freed import Freed
 from graphwidget.capture.graph.identity import Identity
+from graphwidget.capture.graph.walk import live_node
 from graphwidget.capture.lines.provenance import BUTTON, NOWHERE, Provenance
 from graphwidget.capture.owners.search import Search
-from graphwidget.model import BackwardCall, Forecast, Kind, Snapshot
+from graphwidget.model import BackwardCall, Forecast, Kind, Place, Snapshot
 
 __all__ = ["CallLog", "Forecaster"]
 
@@ -356,9 +357,20 @@ class CallLog:
             call = self._with_first_hues(call, earlier)
         if whole:
             self.recognition.remember(pending, call)
+        if error is not None and call.failed_place is None:
+            call = replace(call, failed_place=self._stored_place(call, before, outputs))
         if call.error and call.freed_by is not None:
             call = self.carriers.added_to(call, before, self.provenance.cell_frames(sys._getframe(4)))
         return call, after
+
+    def _stored_place(self, call: BackwardCall, before: Snapshot, outputs: Any) -> Place | None:
+        """Return where anomaly mode saw the node being made at which a call stopped, if tracking did not see it."""
+        index = before.index_of.get(call.stopped_uid) if call.stopped_uid is not None else None
+        if index is None or before.place_of(index) is not None:
+            return None
+        edges = [ti.as_edge(one) or ti.history(one, asked=True) for one in outputs]
+        starts = [(edge[0], root.node) for edge, root in zip(edges, before.roots, strict=False)]
+        return self.provenance.recorded_by_anomaly_mode(live_node(starts, before, index))
 
     def _with_first_hues(self, call: BackwardCall, earlier: BackwardCall) -> BackwardCall:
         """Return a call that failed, with one of the first two hues; calls that had these get others."""

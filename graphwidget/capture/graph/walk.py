@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -14,7 +14,7 @@ from graphwidget.capture.graph.pieces import AtLeast, completed
 from graphwidget.capture.graph.tables import Numbered
 from graphwidget.model import Kind, Snapshot
 
-__all__ = ["Walk", "positions"]
+__all__ = ["Walk", "live_node", "positions"]
 
 PIECE = 4096  # nodes that are found without a pause
 
@@ -133,6 +133,25 @@ class Walk:
         self.kind.append(Kind.ACCUMULATE)
         self.edge_start.append(len(self.edge_to))
         return len(self.uid) - 1
+
+
+def live_node(starts: Iterable[tuple[Any, int]], graph: Snapshot, wanted: int) -> Any:
+    """The live node of an index of a snapshot, found from live nodes whose indices are known; None: not reached.
+
+    Edges never change, so those of the snapshot are those of the live nodes, in the same order.
+    """
+    stack = [(node, index) for node, index in starts if node is not None and index >= 0]
+    seen = {index for _, index in stack}
+    while stack:
+        node, index = stack.pop()
+        if index == wanted:
+            return node
+        behind = [after for after, _ in node.next_functions if after is not None]
+        for after, at in zip(behind, graph.next(index), strict=False):
+            if at not in seen:
+                seen.add(at)
+                stack.append((after, at))
+    return None
 
 
 def positions(column: bytearray, value: int) -> Iterator[int]:

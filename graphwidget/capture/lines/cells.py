@@ -290,7 +290,7 @@ class Book:
         if name in self.foreign:
             return None
         if name not in self.files:
-            self.files[name] = self._foreign(name, code)
+            self.files[name] = self.of_name(name, code)
         cell = self.files[name]
         if cell is None:
             if len(self.foreign) >= MAX_FOREIGN:
@@ -299,12 +299,13 @@ class Book:
             return None
         return self._register(cell, code)
 
-    def _foreign(self, name: str, code: CodeType) -> Cell | None:
+    def of_name(self, name: str, code: CodeType | None = None) -> Cell | None:
+        """The cell, or the file of the user's own, of a name that is not in `files`; a file only with code of it."""
         answer: Any = self._find_name(name) if self._find_name is not None else None
         if answer is not None:
             number, cell_id, source = answer
             return self.open(name, number, cell_id, source, None)
-        return self._open_file(name, code) if self.is_own is not None and self.is_own(name) else None
+        return self._open_file(name, code) if code and self.is_own is not None and self.is_own(name) else None
 
     def _open_file(self, name: str, code: CodeType) -> Cell:
         """Add a file. Its run has a number below zero, so that in an order of runs it stands before all cells."""
@@ -379,7 +380,7 @@ class Book:
         return self._place([*self.callers(stack), inner], iteration)
 
     def _place(self, keys: list[int], iteration: int) -> Place:
-        *callers, line = (self._line(key) for key in keys)
+        *callers, line = (self.line_at(key) for key in keys)
         outer, run = (callers or [line])[0], self.unpack(keys[0])[0].run
         return replace(
             line,
@@ -393,7 +394,7 @@ class Book:
             stack=tuple(callers),
         )
 
-    def _line(self, key: int) -> Place:
+    def line_at(self, key: int) -> Place:
         """A line alone: without what called it."""
         cell, line = self.unpack(key)
         file = cell.file.shown if cell.file is not None else None

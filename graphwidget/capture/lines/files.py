@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Iterator
 from types import CodeType
 
-__all__ = ["SourceFile", "block_of"]
+__all__ = ["SourceFile", "block_of", "relative"]
 
 MAX_FILE = 4 << 20  # bytes of a file that is read when its code is first seen; a longer one when it is needed
 SOME_LINES = 200  # in which the end of a function is looked for at first
@@ -52,7 +52,7 @@ class SourceFile:
 
     def __init__(self, path: str, code: CodeType) -> None:
         self.path = os.path.abspath(path)
-        self.shown = _relative(self.path)
+        self.shown = relative(self.path)
         self.edited: bool | None = None
         self._lines: list[str] | None = None
         # Codes are known by their hashes: kept, they would keep a reloaded module's.
@@ -153,7 +153,8 @@ def _let_go(size: int) -> None:
     _kept[0] -= size
 
 
-def _relative(path: str) -> str:
+def relative(path: str) -> str:
+    """A path as people read it: relative to the working directory where it lies below it."""
     try:
         here = os.getcwd()
     except OSError:

@@ -14,6 +14,8 @@ from itertools import repeat
 from types import CodeType, FrameType
 from typing import Any
 
+from graphwidget import torch_internals as ti
+from graphwidget.capture.lines.anomaly import place_in
 from graphwidget.capture.lines.cells import MAGIC_FILES, Book, Cell, Scope
 from graphwidget.capture.lines.files import SourceFile
 from graphwidget.capture.lines.frames import LineTracer, Watch
@@ -190,6 +192,10 @@ class Provenance:
         """Where the node with this sequence number was made; None: unknown."""
         key = self.lines.find(seq) if seq >= 0 else None
         return None if key is None else self.place(key)
+
+    def recorded_by_anomaly_mode(self, node: Any) -> Place | None:
+        """Where anomaly mode has seen a live node being made; None: it was off, or nothing is known."""
+        return place_in(ti.forward_stack(node), self.book)
 
     def module_of(self, seq: int, name: str = "") -> ModuleCall | None:
         """The module call in which the node was made; None: none, or unknown."""

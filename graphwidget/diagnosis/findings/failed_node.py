@@ -7,13 +7,18 @@ from graphwidget.diagnosis.reuse.graph_paths import Tensor, path_to_failure
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.model import BackwardCall, Place, Snapshot
 
-__all__ = ["made_at", "path", "uids"]
+__all__ = ["made_at", "path", "recorded_at", "uids"]
 
 
 def made_at(graph: Snapshot, call: BackwardCall) -> Place | None:
     """Return the place where the failed node was made."""
     index = graph.index_of.get(call.failed_uid) if call.failed_uid is not None else None
-    return graph.place_of(index) if index is not None else call.failed_place
+    return (graph.place_of(index) if index is not None else None) or call.failed_place
+
+
+def recorded_at(call: BackwardCall, uid: int | None) -> Place | None:
+    """Return the place of a node that only anomaly mode's record tells: that of the node at which the call stopped."""
+    return call.failed_place if uid is not None and uid == call.stopped_uid else None
 
 
 def uids(graph: Snapshot, call: BackwardCall) -> tuple[int, ...]:

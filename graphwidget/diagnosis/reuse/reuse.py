@@ -159,14 +159,9 @@ class Reuse:
         return frozenset(i for i in self.exclusive_leaves if not stepped or self._is_trained(i, stepped))
 
     def _is_trained(self, index: int, stepped: Collection[str]) -> bool:
-        """Whether a leaf is stepped, or may be: a parameter, or a leaf that an optimizer holds.
-
-        A plain tensor that requires grad, and that no step changes while steps change others, is not trained.
-        """
+        """Whether a leaf is stepped, or may be: no optimizer that can be found holds it, while steps change others."""
         leaf = self.graph.leaves.get(index)
         if leaf is None or not leaf.paths:
-            return True
-        if "leaf" not in {self.record.holders.get(path) for path in leaf.paths}:
             return True
         return any(path in stepped or "param_groups" in path for path in leaf.paths)
 

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from graphwidget.diagnosis.source import text_edit
 from tests.support.told import findings_of
 
 LIBRARY = """
@@ -108,7 +109,9 @@ Trainer().fit(Model(), [torch.randn(4, 3) for _ in range(3)])
 
 def test_a_state_that_begins_under_a_test_is_not_computed_anew_in_each_pass(library):
     _, fix = first_of(STATE, Trainer=library.Trainer)
-    assert fix.id == "detach"
+    assert (fix.id, fix.verified) == ("detach", True)
+    assert fix.edit[1] == "+ self.mean = (0.9 * self.mean + 0.1 * z.mean(0)).detach()"
+    assert findings_of(text_edit.apply(STATE, fix.edits), Trainer=library.Trainer) == ()
 
 
 PENALTY = """

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from graphwidget.diagnosis.findings.failed_node import recorded_at
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.wording import root_name, short, when, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Place, Record, Scene, Snapshot, torch_messages
@@ -39,6 +40,8 @@ def of_call(record: Record, call: BackwardCall, *, caught: bool) -> Finding | No
     nodes = _nodes(call)
     graph = call.graph
     stopped = _stopped(graph, nodes) if graph is not None else ""
+    one = nodes[0] if graph is not None and len(nodes) == 1 else None
+    uid, place = (graph.uid[one], graph.place_of(one)) if graph is not None and one is not None else (None, None)
     text = f"{short(call.place.source or root_name(call))} ({when(record, call.place)}) {_raised(run, call, scene)}"
     return Finding(
         "refused",
@@ -47,8 +50,8 @@ def of_call(record: Record, call: BackwardCall, *, caught: bool) -> Finding | No
         _headline(call.place, call.error_type, root_name(call)),
         call.n,
         node=graph.name_of(nodes[0]) if graph is not None and len(nodes) == 1 else "",
-        node_uid=graph.uid[nodes[0]] if graph is not None and len(nodes) == 1 else None,
-        made_at=graph.place_of(nodes[0]) if graph is not None and len(nodes) == 1 else None,
+        node_uid=uid,
+        made_at=place or recorded_at(call, uid),
         failed_at=call.place,
         cause=_line_of_the_error(run, call, scene),
         uids=tuple(graph.uid[node] for node in nodes) if graph is not None else (),

@@ -41,7 +41,7 @@ def _before_use(context: CuttingContext, use: Use) -> Cut | None:
     gone = edges(context, use)
     if not lines or not gone:
         return None
-    shown = short("; ".join(line.strip() for line in lines), 120)
+    shown = short("; ".join(line.strip() for line in lines).replace(":; ", ": "), 120)
     sentence = f"Cut the graph between passes: {shown} before In[{use.spot[0]}], line {use.statement.lineno}."
     edits = text_edit.insert_before(use.spot[0], text, use.statement, lines)
     return Cut(sentence, (use.spot[0], use.statement.lineno), edits, gone, sure=sure)

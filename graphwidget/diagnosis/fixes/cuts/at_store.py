@@ -109,7 +109,8 @@ def _is_stored_after(context: CuttingContext, use: Use, path: str) -> bool:
 def _stores(context: CuttingContext, use: Use, path: str) -> Iterator[_Store]:
     """The assignments that give the state a value that may have a graph.
 
-    A constructor does not run in each pass: what it assigns is where the state begins, or a number of the same name.
+    A constructor does not run in each pass, nor does ``if self.mean is None:``. What they assign is where the state
+    begins, or a number of the same name.
     """
     for cell, text in context.cells.items():
         for node in source.nodes_of(text):
@@ -117,7 +118,8 @@ def _stores(context: CuttingContext, use: Use, path: str) -> Iterator[_Store]:
                 continue
             for target in _parts(node.targets):
                 if _is_of(context, cell, target, use, path) and _may_have_a_graph(node, target):
-                    yield cell, node, target
+                    if not _begins(text, node, target):
+                        yield cell, node, target
 
 
 def _sets_by_name(context: CuttingContext) -> bool:
@@ -128,6 +130,12 @@ def _sets_by_name(context: CuttingContext) -> bool:
 def _is_in_constructor(text: str, statement: ast.stmt) -> bool:
     found = source.function_at(text, statement.lineno)
     return found is not None and found[1].name in ("__init__", "__new__", "__post_init__")
+
+
+def _begins(text: str, statement: ast.Assign, target: ast.expr) -> bool:
+    """Whether a statement runs only while the state is None."""
+    tests = [s.test for s in source.statements_at(text, statement.lineno) if isinstance(s, ast.If)]
+    return any(ast.unparse(test) == f"{ast.unparse(target)} is None" for test in tests)
 
 
 def _is_of(context: CuttingContext, cell: int, target: ast.expr, use: Use, path: str) -> bool:

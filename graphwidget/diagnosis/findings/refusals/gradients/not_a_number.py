@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from graphwidget.diagnosis.findings.failed_node import recorded_at
 from graphwidget.diagnosis.wording import at, root_name, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Record, Snapshot
 
@@ -67,7 +68,7 @@ def of_call(record: Record, call: BackwardCall) -> Finding | None:
         call.n,
         node=found[1],
         node_uid=uid,
-        made_at=cause or call.place,
+        made_at=cause or recorded_at(call, uid) or call.place,
         failed_at=call.place,
         uids=(uid,) if uid is not None else (),
         fixes=(Fix("finite_gradient", f"At that line, {advice}.", False, spot),),

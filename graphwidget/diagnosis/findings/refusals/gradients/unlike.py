@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from graphwidget.diagnosis.findings.failed_node import recorded_at
 from graphwidget.diagnosis.wording import at, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Place, Record
 
@@ -48,7 +49,7 @@ def of_operation(_: Record, call: BackwardCall) -> Finding | None:
         call.n,
         node=found[1],
         node_uid=uid,
-        made_at=place or call.place,
+        made_at=place or recorded_at(call, uid) or call.place,
         failed_at=call.place,
         uids=(uid,) if uid is not None else (),
         fixes=(Fix("matching_gradient", advice, False, at(place)),),

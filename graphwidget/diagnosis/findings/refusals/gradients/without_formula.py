@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from graphwidget.diagnosis.findings.failed_node import recorded_at
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.wording import at, number, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Snapshot, torch_messages
@@ -38,7 +39,7 @@ def of_call(record: Record, call: BackwardCall) -> Finding:
         call.n,
         node=graph.name_of(nodes[0]) if graph is not None and len(nodes) == 1 else "",
         node_uid=uid,
-        made_at=place or call.place,
+        made_at=place or recorded_at(call, uid) or call.place,
         failed_at=call.place,
         uids=(uid,) if uid is not None else (),
         fixes=(fix,),
