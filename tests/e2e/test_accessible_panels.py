@@ -131,3 +131,16 @@ def test_at_900_px_nothing_of_it_is_cut(browser, shots, part, theme):
     assert view.evaluate(cut) == []
     view.screenshot(path=str(shots / f"at-900-{part.replace(' ', '-')}-{theme}.png"))
     page.close()
+
+
+def test_code_that_is_wider_than_the_panel_needs_no_scrolling(browser):
+    """A part that scrolls can be reached with a pointer only, unless it is one more stop for the Tab key."""
+    page = open_view(browser, moments("gradient_penalty")[-1][1], 780, 0, "light")
+    rest(page)
+    code = page.locator(".gw-panel pre").first
+    wide = "pre => { pre.style.whiteSpace = 'pre'; const w = pre.scrollWidth; pre.style.whiteSpace = ''; return [w, pre.clientWidth, pre.scrollWidth]; }"
+    unbroken, room, broken = code.evaluate(wide)
+    assert unbroken > room >= broken
+    page.add_script_tag(path=str(AXE))
+    assert page.evaluate(FOUND) == []
+    page.close()

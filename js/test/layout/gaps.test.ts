@@ -32,6 +32,10 @@ test("a gap is wider where wires with several lines run flat in it", () => {
   };
   const thick = { ...plain, lines: new Uint8Array(4).fill(4) };
   expect(layout(thick).height).toBeGreaterThan(layout(plain).height);
+  // Rows that have a place get as much room.
+  const { x, y } = layout(plain);
+  const two = { ...thick, lines: new Uint8Array(4).fill(2) };
+  expect(layout({ ...two, previous: { x, y } }).height).toBeGreaterThanOrEqual(layout(two).height);
 });
 
 describe("tracks", () => {
@@ -59,6 +63,12 @@ describe("tracks", () => {
     const { pitch } = layTracks(wires([0, 20, 200, 0], [50, 20, 300, 0]), [{ high: 0, low: 20 }], () => 2);
     expect(pitch[1]).toBeLessThan(LINE_GAP);
     expect(pitch[1]).toBeGreaterThan(1);
+  });
+
+  test("are shared by wires whose lines do not meet", () => {
+    const { y, pitch } = layTracks(wires([36, 30, 130, 0], [-16, 30, 16, 0]), [{ high: 0, low: 30 }], () => 3);
+    expect(y[3]).toBe(y[1]);
+    expect(pitch[1]).toBe(LINE_GAP);
   });
 
   test("are not needed by a wire that is alone, or steep", () => {

@@ -5,7 +5,7 @@
 import { doubles } from "../arrays.ts";
 import type { Directed } from "./direct.ts";
 import type { Layered } from "./layers.ts";
-import type { LayoutInput } from "./types.ts";
+import { ENOUGH, type LayoutInput } from "./types.ts";
 
 /** A piece of a wire over more than this many px to the side is flat; with several lines, over more than the second. */
 const FLAT = 48;
@@ -74,13 +74,14 @@ export function widerGaps(
     free[rank[v]] = Math.min(free[rank[v]], px);
   });
   for (let r = 1; r < rows; r++) {
-    const room = ranksep + free[r - 1];
-    const missing = (list: readonly Flat[]) => {
+    const missing = (list: readonly Flat[], gap: number) => {
       const most = mostLines(list);
-      return most > 1 ? Math.min(MOST, Math.max(0, most * LINE_PITCH + ENDS - room)) : 0;
+      return most > 1 ? Math.min(MOST, Math.max(0, most * LINE_PITCH + ENDS - gap - free[r - 1])) : 0;
     };
-    wish[r] = missing(flats[r]);
-    least[r] = missing(flats[r].filter(({ lines }) => lines > 1));
+    wish[r] = missing(flats[r], ranksep);
+    // Rows that have a place may stand nearer to each other: then the lines miss more.
+    const several = flats[r].filter(({ lines }) => lines > 1);
+    least[r] = missing(several, ENOUGH * ranksep);
   }
   return { wish, least };
 }

@@ -64,7 +64,9 @@ export function layTracks({ start, points }: Wires, gaps: readonly Gap[], linesO
       if (away < LEAST || away < (lines > 1 ? FLAT_LINES : FLAT) * (ay - by)) continue;
       const middle = (ay + by) / 2;
       const gap = gaps.findIndex(({ high, low }) => high < middle && middle < low);
-      const [left, right] = [Math.min(ax, bx) - lines * LINE_GAP, Math.max(ax, bx) + lines * LINE_GAP];
+      // Its outermost lines, and half the distance of the next piece on the same track.
+      const half = (lines * LINE_GAP) / 2;
+      const [left, right] = [Math.min(ax, bx) - half, Math.max(ax, bx) + half];
       inGap[gap]?.push({ k: p >> 1, left, right, toRight: bx > ax, lines, track: -1 });
     }
   inGap.forEach((pieces, i) => {
