@@ -148,7 +148,7 @@ READY_TWICE = ("Expected to mark a variable ready only once",)
 AUTOGRAD_CALL = (
     ("freed", FREED),
     ("inplace", MODIFIED),
-    ("input", INPUT_WITHOUT_GRAD),
+    ("input", (*INPUT_WITHOUT_GRAD, *RETAINED_WITHOUT_GRAD)),  # the second of ``y.backward(inputs=[c])``
     ("no_grad", NO_GRAD),
     ("unused", UNUSED),
     ("gradient", (*GRADIENTS_COUNTED, *GRADIENT_OF_NO_TENSOR, *GRADIENT_SHAPE, *GRADIENT_DEVICE, *NO_GRADIENT_TYPE)),

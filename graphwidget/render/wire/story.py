@@ -112,7 +112,7 @@ _KINDS = {
     "inplace": "In-place conflict",
     "leak": "Memory grows",
     "no_grad": "No gradient",
-    "refused": "PyTorch refuses",
+    "refused": "Refused by PyTorch",
     "silent": "Worth knowing",
 }
 
@@ -136,7 +136,7 @@ def _cell(finding: Finding, drawing: Drawing) -> int | None:
 def _kicker(finding: Finding, drawing: Drawing) -> str:
     """The text over a finding: its kind, and where its call or its cell failed."""
     kind = _KINDS.get(finding.kind, finding.kind)
-    words = [f"Earlier: {kind.lower()}" if _is_past(finding, drawing) else kind]
+    words = [f"Earlier: {kind[:1].lower()}{kind[1:]}" if _is_past(finding, drawing) else kind]
     failed = finding.made_at if finding.severity == "error" and finding.call is None else None
     place = next((call.place for call in drawing.calls if call.n == finding.call), failed)
     if place is not None and place.line is not None:

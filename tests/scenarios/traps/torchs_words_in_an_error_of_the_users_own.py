@@ -1,6 +1,6 @@
 # verified:
-# says: is not explained yet
-# never says: `loss` | graph | no_grad
+# says: `check` raised RuntimeError while the gradients were computed.
+# never says: `loss` | no_grad
 # %%
 import torch
 w = torch.randn(3, requires_grad=True)

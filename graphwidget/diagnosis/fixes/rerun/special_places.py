@@ -77,7 +77,7 @@ def _before_its_use(
     if owner is None or not found or not runs_between(setting, (cell, found[-1].lineno)):
         return None
     targets = {target for statement in body for target in source.targets(statement)}
-    if not all(target.startswith("self.") for target in targets):
+    if not targets or not all(target.startswith("self.") for target in targets):
         return None
     new = [_outside_method(statement, method) for statement in body]
     if not all(new):
