@@ -482,4 +482,4 @@ def test_a_leaf_alone_is_a_graph() -> None:
 def test_an_error_that_no_call_raised_says_where_it_was() -> None:
     finding = Finding("refused", "error", "text", "headline", made_at=Place(4, 2))
     m = decode(wire.encode(Drawing(reused_product(), (), (), (finding,))))
-    assert m["s"][m["findings"][0]["kicker"]] == "PyTorch refuses · In[4]:2"
+    assert m["s"][m["findings"][0]["kicker"]] == "Refused by PyTorch · In[4]:2"
