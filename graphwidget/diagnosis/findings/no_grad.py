@@ -16,6 +16,7 @@ from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.functions import functions
+from graphwidget.diagnosis.source.optimizers import optimized
 from graphwidget.diagnosis.wording import UNNAMED, names, place_of, root_name, short, where
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene
@@ -156,7 +157,7 @@ def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause 
     if sure is not None:
         alone = len({id(cut.statement) for cut in meant}) == 1
         # If there are several, and no optimizer shows which is wrong, each may be intended.
-        clear = alone or (bool(meant) and bool(restore_graph.optimized(list(record.runs.values()))))
+        clear = alone or (bool(meant) and bool(optimized(list(record.runs.values()))))
         return _cut_by(record, sure if clear else sure._replace(alone=False))
     behind = (
         (where, node if isinstance(node, ast.stmt) else origins.values.statement_of(where, node))

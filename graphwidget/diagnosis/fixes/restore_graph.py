@@ -9,11 +9,11 @@ from itertools import count
 
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.optimizers import TRAINS, optimized
 from graphwidget.diagnosis.source.text_edit import Edits
-from graphwidget.diagnosis.source.torch_names import has_parameters, imported_from
+from graphwidget.diagnosis.source.torch_names import has_parameters
 from graphwidget.model import CellRun, TextEdit
 
-_TRAINS = re.compile(r"requires_grad=True|\.requires_grad_\(\)|\bnn\.([A-Z]\w*)\(|\bParameter\(")
 _FREEZES = re.compile(r"requires_grad_\(False\)|requires_grad *= *False")
 
 
@@ -117,7 +117,7 @@ def trains(runs: Iterable[CellRun], names: Iterable[str]) -> bool:
 
 def _makes_parameters(text: str) -> bool:
     """Whether a text makes a tensor that requires grad, or a module that has parameters."""
-    return any(not found[1] or has_parameters(found[1]) for found in _TRAINS.finditer(text))
+    return any(not found[1] or has_parameters(found[1]) for found in TRAINS.finditer(text))
 
 
 def meant_to_train(runs: Iterable[CellRun], statements: Iterable[ast.stmt]) -> bool:
@@ -144,22 +144,6 @@ def first_trained(runs: Iterable[CellRun], block: list[ast.stmt], first: ast.stm
     stepped = optimized(list(runs))
     later = (s for s in block if s.lineno >= first.lineno)
     return next((s for s in later if source.names_read(s) & stepped), first)
-
-
-def optimized(runs: list[CellRun]) -> set[str]:
-    """Names from which optimizers got their parameters."""
-    trees = [tree for run in runs if (tree := source.parse(run.source)) is not None]
-    imported = imported_from(trees, "torch.optim")
-    found: list[str] = []
-    for call in (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)):
-        whole, _, last = ast.unparse(call.func).rpartition(".")
-        if (whole.endswith("optim") and last[:1].isupper()) or (not whole and last in imported):
-            found += sorted(name for part in call.args[:1] or call.keywords for name in source.names_in(part))
-    for name in found:
-        made = (source.given(s) for run in runs for s in source.assignments(run.source, name))
-        values = (value for value in made if not _TRAINS.search(ast.unparse(value)))  # a list of parameters, a module
-        found += sorted({n for value in values for n in source.names_in(value)}.difference(found))
-    return set(found)
 
 
 def _is_chain(steps: list[ast.stmt], modules: set[str]) -> bool:

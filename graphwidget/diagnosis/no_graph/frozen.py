@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.origins import Origins
 from graphwidget.diagnosis.no_graph.values import Spot
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.optimizers import optimized
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import names, place_of, where
 from graphwidget.model import CellRun, Fix
@@ -51,7 +51,7 @@ def _unfreeze(origins: Origins, run: CellRun, one: ast.stmt, works: bool, what: 
     """Offer to unfreeze it; if the program reads a gradient of an input, also say how that input can require grad."""
     place, text = place_of(run, one.lineno), ast.unparse(one)
     edits = text_edit.replace_in(run.cell, run.source, one, "False", "True")
-    asked, stepped = _gradients_of_inputs(origins), restore_graph.optimized(list(origins.values.runs))
+    asked, stepped = _gradients_of_inputs(origins), optimized(list(origins.values.runs))
     outer = source.statements_at(run.source, one.lineno)[0]
     works = works and (not stepped or bool(source.names_in(outer) & stepped))
     sentence = f"Let what should train require grad: change `{text}`."
@@ -71,7 +71,7 @@ def _gradients_of_inputs(origins: Origins) -> tuple[str, ...]:
     values = {name: one for sight in origins.values.scene.sights for name, one in sight.values.items()}
     trees = [tree for run in origins.values.runs if (tree := source.parse(run.source)) is not None]
     read = (n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "grad")
-    stepped = sorted(restore_graph.optimized(list(origins.values.runs)))
+    stepped = sorted(optimized(list(origins.values.runs)))
     found = dict.fromkeys([*(ast.unparse(node.value) for node in read), *stepped])
     plain = (name for name in found if name in values and values[name].kind == "tensor")
     return tuple(name for name in plain if not values[name].requires_grad and values[name].type_name != "Parameter")

@@ -8,11 +8,13 @@ and the recorded calls. Facts that need the text of the program are in `setting`
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 from graphwidget.diagnosis.reuse.graph_paths import path_to_failure
+from graphwidget.diagnosis.source.optimizers import optimized
+from graphwidget.diagnosis.source.paths import root_of
 from graphwidget.diagnosis.wording import handed_to_call
 from graphwidget.engine.what_if import reachable
 from graphwidget.model import BackwardCall, Kind, Place, Record, SlotState, Snapshot, Write, in_order
@@ -156,14 +158,21 @@ class Reuse:
     def starved(self) -> frozenset[int]:
         """Those exclusive leaves that the program trains."""
         stepped = {path for w in self.record.writes if w.optimizer or ".grad" in w.by for path in w.paths}
-        return frozenset(i for i in self.exclusive_leaves if not stepped or self._is_trained(i, stepped))
+        if not stepped:
+            return self.exclusive_leaves
+        known = stepped | optimized(list(self.record.runs.values()))
+        return frozenset(i for i in self.exclusive_leaves if self._is_trained(i, known))
 
-    def _is_trained(self, index: int, stepped: Collection[str]) -> bool:
-        """Whether a leaf is stepped, or may be: no optimizer that can be found holds it, while steps change others."""
+    def _is_trained(self, index: int, known: set[str]) -> bool:
+        """Whether a leaf is stepped, or may be.
+
+        It is not if steps change others, and no optimizer holds it or is made of it, also by a line that has not run.
+        `known`: the paths of what is stepped, and the variables of which optimizers are made.
+        """
         leaf = self.graph.leaves.get(index)
         if leaf is None or not leaf.paths:
             return True
-        return any(path in stepped or "param_groups" in path for path in leaf.paths)
+        return any(path in known or "param_groups" in path or root_of(path) in known for path in leaf.paths)
 
     # what was modified between the calls
 

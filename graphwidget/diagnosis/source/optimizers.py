@@ -1,0 +1,31 @@
+"""From which variables the program makes its optimizers, also those that it has not made yet."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.torch_names import imported_from
+from graphwidget.model import CellRun
+
+__all__ = ["TRAINS", "optimized"]
+
+# What makes something that requires grad; the class of a module in the group.
+TRAINS = re.compile(r"requires_grad=True|\.requires_grad_\(\)|\bnn\.([A-Z]\w*)\(|\bParameter\(")
+
+
+def optimized(runs: list[CellRun]) -> set[str]:
+    """Names from which optimizers got their parameters."""
+    trees = [tree for run in runs if (tree := source.parse(run.source)) is not None]
+    imported = imported_from(trees, "torch.optim")
+    found: list[str] = []
+    for call in (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        whole, _, last = ast.unparse(call.func).rpartition(".")
+        if (whole.endswith("optim") and last[:1].isupper()) or (not whole and last in imported):
+            found += sorted(name for part in call.args[:1] or call.keywords for name in source.names_in(part))
+    for name in found:
+        made = (source.given(s) for run in runs for s in source.assignments(run.source, name))
+        values = (value for value in made if not TRAINS.search(ast.unparse(value)))  # a list of parameters, a module
+        found += sorted({n for value in values for n in source.names_in(value)}.difference(found))
+    return set(found)
