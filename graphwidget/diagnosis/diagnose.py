@@ -16,6 +16,7 @@ from graphwidget.diagnosis.findings.refusals import (
     checkpoints,
     custom_functions,
     inference,
+    inner_calls,
     replicas,
     unexplained,
     unused,
@@ -147,12 +148,17 @@ def _of_call(record: Record, call: BackwardCall, *, leaving: bool = False) -> It
         return
     caught = unexplained.is_caught(record, call, leaving=leaving)
     found = (
-        _explained(record, call)
+        inner_calls.of_call(record, call, reason_of, _by_reason)
+        or _explained(record, call)
         or own_code.of_call(record, call, caught=caught)
         or unexplained.of_call(record, call, caught=caught)
     )
     if found is not None:
         yield found
+
+
+def _by_reason(reason: str, record: Record, call: BackwardCall) -> Finding | None:
+    return EXPLANATIONS[reason](record, call)
 
 
 def _explained(record: Record, call: BackwardCall) -> Finding | None:
@@ -165,7 +171,7 @@ def _explained(record: Record, call: BackwardCall) -> Finding | None:
         or (within == "python" and reason in ("no_grad", "input", "unused"))
     ):
         return None  # the message is about another call's graph, or is the user's own
-    return EXPLANATIONS[reason](record, call)
+    return _by_reason(reason, record, call)
 
 
 def _identity(record: Record, finding: Finding) -> tuple[object, ...]:
