@@ -17,6 +17,7 @@ from graphwidget.diagnosis.findings.refusals import (
     custom_functions,
     inference,
     inner_calls,
+    out_of_memory,
     replicas,
     unexplained,
     unused,
@@ -59,6 +60,7 @@ EXPLANATIONS: dict[str, Explanation] = {
     "checkpoint_inputs": checkpoints.of_inputs,
     "checkpoint_not_needed": checkpoints.of_unneeded,
     "ready_twice": replicas.of_ready_twice,
+    "out_of_memory": out_of_memory.of_call,
 }
 
 
@@ -86,7 +88,7 @@ DETECTORS: tuple[Detector, ...] = (
 )
 
 # Reasons that are the same whether the call itself raised, or a call inside it: of a checkpoint, or of the user's code.
-_WHATEVER_CALLED = ("inference", "recomputed", "unpacked_twice", "ready_twice")
+_WHATEVER_CALLED = ("inference", "recomputed", "unpacked_twice", "ready_twice", "out_of_memory")
 
 _SEVERITIES = ("error", "warning", "info")
 _SIMULATED = ("second_backward", "inplace")  # kinds of finding whose fixes are simulated on the graph

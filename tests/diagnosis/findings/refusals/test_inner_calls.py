@@ -53,7 +53,9 @@ def test_a_graph_that_an_ordinary_call_freed_has_the_fixes_of_a_second_backward(
 
 
 def test_what_a_backward_computes_has_no_graph_unless_grad_mode_is_switched_on() -> None:
-    own = function("        x, = ctx.saved_tensors\n        y = x.sin()\n        return torch.autograd.grad(y, x, g)[0]\n")
+    own = function(
+        "        x, = ctx.saved_tensors\n        y = x.sin()\n        return torch.autograd.grad(y, x, g)[0]\n"
+    )
     (found,) = findings_of(f"{LEAF}\n{own}", "Own.apply(w).sum().backward()")
     assert found.kind == "no_grad" and "`y` has no graph" in found.headline and "grad mode off" in found.text
     changed = apply(f"{LEAF}\n{own}", found.fixes[0].edits)
