@@ -189,7 +189,7 @@ _BUILT_AFTER: Ladder = (
     ),
     Rung(
         lambda case: case.stepped and case.setting.only_added,
-        (recompute.propose, detach.propose),
+        (recompute.propose,),
         "A term of the loss that is detached no longer counts.",
     ),
     Rung(
