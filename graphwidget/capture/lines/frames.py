@@ -30,10 +30,15 @@ MAX_SUSPENDED = 1024  # generators and coroutines of cells whose loop counts are
 class ThreadState:
     """State of one thread: the running frame, the counter when its line began, and the stretches."""
 
-    __slots__ = ("count", "fresh", "last", "origin", "ranges", "suspended", "thread", "top", "tracer", "watching")
+    __slots__ = ("asleep", "cells", "count", "fresh", "last", "origin", "ranges", "suspended", "thread", "top",
+                 "tracer", "watching")  # fmt: skip
 
     def __init__(self, count: Callable[[], int], tracer: LineTracer) -> None:
         self.count, self.tracer = count, tracer
+        self.cells = 0  # cells that are running in this thread, one inside another (with `sys.monitoring` only)
+        # Whether events are not recorded: before a cell, or between two, what runs is not the user's program. A thread
+        # that began during a cell goes on to be recorded.
+        self.asleep = not any(one.cells for one in tracer.threads)
         self.watching = 0  # id of the innermost frame that is at a line that may write in place
         self.last = self.origin = count()
         self.ranges = Ranges()
@@ -308,6 +313,9 @@ class LineTracer:
 
     def uninstall(self) -> None:
         """Undo `install`."""
+
+    def ask_again(self) -> None:
+        """Ask again which code is the user's own: a setting has changed."""
 
     def start(self) -> None:
         """A cell begins in this thread. Calls nest."""
