@@ -244,13 +244,13 @@ class MonitoringTracer(LineTracer):
         thread.asleep = thread.cells == 0
 
     def _adopt(self, frame: FrameType, state: ThreadState) -> None:
-        self._listen(frame.f_code)
         FrameState(self.book.scope(frame.f_code), state, frame).set_passes_unknown()  # type: ignore[arg-type]
+        self._listen(frame.f_code)
 
     def _listen(self, code: CodeType) -> None:
         if self._tool >= 0 and not _mon.get_local_events(self._tool, code):
             scope = self.book.scope(code)
-            if scope is not None and not scope.prepared:
+            if scope is not None and not scope.prepared:  # it has not run yet
                 scope.prepare()
             # A loop with its body on one line has no line event for its second pass.
             jumps = _mon.events.JUMP if scope is not None and any(loop.inline for loop in scope.loops) else 0
@@ -263,8 +263,8 @@ class MonitoringTracer(LineTracer):
                 return _mon.DISABLE
             thread = self.boundary()
             if not thread.asleep:
-                self._listen(code)
                 FrameState(scope, thread, sys._getframe(1))
+                self._listen(code)
         except Exception as error:
             self.problem(error)
         return None

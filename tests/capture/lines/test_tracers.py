@@ -59,9 +59,13 @@ def test_what_runs_a_cell_is_no_caller_of_it(cells: Notebook, mine: ModuleType) 
 def test_a_function_that_an_error_has_left_calls_nothing_any_more(cells: Notebook) -> None:
     # The library that catches the error has no lines: between the two functions no line of the cell begins.
     library: dict[str, Any] = {}
-    exec("def first_or(f, g, x):\n    try:\n        return f(x)\n    except ValueError:\n        return g(x)\n", library)
+    exec(
+        "def first_or(f, g, x):\n    try:\n        return f(x)\n    except ValueError:\n        return g(x)\n", library
+    )
     cells.namespace.update(library)
-    cells.run("def bad(x):\n    raise ValueError\ndef good(x):\n    return x * 2\ny = first_or(bad, good, x)\nz = y * 2")
+    cells.run(
+        "def bad(x):\n    raise ValueError\ndef good(x):\n    return x * 2\ny = first_or(bad, good, x)\nz = y * 2"
+    )
     assert stack(cells, cells.namespace["y"]) == [(1, 5), (1, 4)]
     assert stack(cells, cells.namespace["z"]) == [(1, 6)]
 
@@ -99,3 +103,11 @@ def test_a_thread_that_a_cell_began_is_recorded_when_the_cell_has_ended(cells: N
     go.set()
     assert done.wait(10)
     assert stack(cells, cells.namespace["kept"][0]) == [(1, 4)]
+
+
+def test_the_module_of_code_that_runs_is_known_so_that_its_variables_are_names(
+    cells: Notebook, mine: ModuleType
+) -> None:
+    cells.namespace["double"] = mine.double
+    cells.run("y = double(x)")
+    assert "mine_before" in cells.tracker.provenance.book.modules
