@@ -145,10 +145,31 @@ class Setting:
             and any(_same_operations(graph, i, one) for one in handed)
         ]
         first = reuse.carrier_place
+        if self._renewed:
+            return True
         if first is None:
             return False
         ran_again = any(p.run != first.run and p.cell_id is not None and p.cell_id == first.cell_id for p in again)
         return ran_again or (self.made_in_same_pass and bool(again))
+
+    @cached_property
+    def _renewed(self) -> bool:
+        """Whether a name that led to the old part has got, since then, what the same operations made: its next value.
+
+        That shows a state where lines do not: they are unknown, or two functions make the two calls.
+        """
+        graph, reuse = self.reuse.graph, self.reuse
+        handed = reuse.unrun or reuse.boundary
+        uids = {graph.uid[i]: i for i in handed}
+        now = {owner.path: owner.node for owner in graph.owners if graph.seq[owner.node] >= reuse.earlier.newest_seq}
+        before = reuse.earlier.graph
+        return before is not None and any(
+            (old := uids.get(before.uid[owner.node])) is not None
+            and (new := now.get(owner.path)) is not None
+            and _same_operations(graph, new, old)
+            for owner in before.owners
+            if owner.kind != "out" and owner.path in (reuse.unrun_paths or reuse.carrier_paths)
+        )
 
     @cached_property
     def only_added(self) -> bool:

@@ -26,12 +26,13 @@ __all__ = ["after_call", "between_passes"]
 
 def between_passes(context: CuttingContext) -> Iterator[Cut]:
     """After a call, cut what the next pass starts from: first the carriers, then all tensors that it uses."""
-    paths = context.setting.lasting(context.paths, None)
-    place = after_call(context.setting, context.reuse.later, paths)
-    place = place if place is not None and runs_between(context.setting, place) else None
-    carried = tuple(context.later_edges(context.setting.forgets(place)).carried())
+    setting, reuse = context.setting, context.reuse
+    paths = setting.lasting(context.paths, None)
+    place = after_call(setting, reuse.later if setting.repeated else reuse.earlier, paths)
+    place = place if place is not None and runs_between(setting, place) else None
+    carried = tuple(context.later_edges(setting.forgets(place)).carried())
     if place is not None:
-        paths = context.setting.lasting(paths, place)
+        paths = setting.lasting(paths, place)
     every = dict.fromkeys((*paths, *sorted(name for one in carried for name in one.names)))
     if place is not None:
         yield from _handed_over(context, place, carried)
