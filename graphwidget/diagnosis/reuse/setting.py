@@ -158,18 +158,17 @@ class Setting:
 
         That shows a state where lines do not: they are unknown, or two functions make the two calls.
         """
-        graph, reuse = self.reuse.graph, self.reuse
-        handed = reuse.unrun or reuse.boundary
-        uids = {graph.uid[i]: i for i in handed}
-        now = {owner.path: owner.node for owner in graph.owners if graph.seq[owner.node] >= reuse.earlier.newest_seq}
-        before = reuse.earlier.graph
-        return before is not None and any(
-            (old := uids.get(before.uid[owner.node])) is not None
-            and (new := now.get(owner.path)) is not None
-            and _same_operations(graph, new, old)
-            for owner in before.owners
-            if owner.kind != "out" and owner.path in (reuse.unrun_paths or reuse.carrier_paths)
-        )
+        graph, reuse, before = self.reuse.graph, self.reuse, self.reuse.earlier.graph
+        carriers = {_of_an_object(path) for path in reuse.unrun_paths or reuse.carrier_paths}
+        now = {_of_an_object(o.path): o.node for o in graph.owners if graph.seq[o.node] >= reuse.earlier.newest_seq}
+        handed = {graph.uid[i]: i for i in reuse.unrun or reuse.boundary}
+        for owner in before.owners if before is not None else ():
+            name = _of_an_object(owner.path)
+            old, new = handed.get(before.uid[owner.node]) if before is not None else None, now.get(name)
+            if old is not None and new is not None and name in carriers and owner.kind != "out":
+                if _same_operations(graph, new, old):
+                    return True
+        return False
 
     @cached_property
     def only_added(self) -> bool:
@@ -280,6 +279,11 @@ class Setting:
         put = tuple(path for run in reuse.record.runs.values() for path in containers.taken_in(run.source, names))
         kept = (tuple(path for path in some if not forgotten(path)) for some in (names, others, put))
         return next(filter(None, kept), ())
+
+
+def _of_an_object(path: str) -> str:
+    """A path to an attribute without the function that has a variable for the object: several may have one."""
+    return local(path) if "." in local(path) else path
 
 
 def _scales(graph: Snapshot, index: int) -> bool:
