@@ -5,8 +5,8 @@
 * Python 3.10 and 3.11: `sys.settrace`, whose function returns None for every frame outside cells. A tracer
   that was installed before (a debugger, coverage) goes on working: ours calls it.
 
-Limit: a debugger that replaces the trace function while a cell runs hides the lines that it steps through.
-Nodes made there have no place.
+Limit: a debugger that replaces the trace function while a cell runs hides lines until the next call of a module, of
+`backward` or of an optimizer. Nodes made there have no place.
 """
 
 from __future__ import annotations
@@ -83,33 +83,22 @@ class SettraceTracer(LineTracer):
             sys.settrace(paused)
 
     def reclaim(self, frame: FrameType | None) -> None:
-        """Trace again once a debugger has gone. While it is active it keeps the trace function."""
-        if sys.gettrace() is None:
-            sys.settrace(self._trace)
-            self.resume(frame)
-        else:
-            self.skip()
+        """Trace again: beside a debugger that has installed itself over us, or alone once it has gone."""
+        theirs = sys.gettrace()
+        self._trace = self._plain if theirs is None else self._combined(theirs)
+        sys.settrace(self._trace)
+        self.resume(frame)
 
     def _combined(self, theirs: Any) -> Any:
         """A trace function that calls the tracer that was installed before ours, and then ours."""
 
         def trace(frame: FrameType, event: str, arg: object) -> Any:
             local = theirs(frame, event, arg)
-            if sys.gettrace() is not trace:  # coverage's C tracer installs itself again
-                sys.settrace(trace)
+            if sys.gettrace() is not trace:  # coverage's C tracer installs itself again; a debugger may have gone
+                self._trace = self._plain if sys.gettrace() is None else trace
+                sys.settrace(self._trace)
             ours = self._plain(frame, event, arg)
-            if ours is None:
-                return local
-
-            def both(frame: FrameType, event: str, arg: object) -> Any:
-                nonlocal local
-                if local is not None:
-                    local = local(frame, event, arg)
-                ours(frame, event, arg)
-                return both
-
-            both.__self__ = ours.__self__  # type: ignore[attr-defined]
-            return both
+            return local if ours is None else _both(local, ours)
 
         return trace
 
@@ -133,7 +122,23 @@ class SettraceTracer(LineTracer):
     def _adopt(self, frame: FrameType, state: ThreadState) -> None:
         traced = TracedFrame(self.book.scope(frame.f_code), state, frame)  # type: ignore[arg-type]
         traced.set_passes_unknown()
-        frame.f_trace = traced.trace
+        local = frame.f_trace
+        alone = local is None or isinstance(getattr(local, "__self__", None), TracedFrame)
+        frame.f_trace = traced.trace if alone else _both(local, traced.trace)
+
+
+def _both(theirs: Any, ours: Any) -> Any:
+    """The local trace function of a frame that a debugger traces, too: its own, and then ours."""
+
+    def both(frame: FrameType, event: str, arg: object) -> Any:
+        nonlocal theirs
+        if theirs is not None:
+            theirs = theirs(frame, event, arg)
+        ours(frame, event, arg)
+        return both
+
+    both.__self__ = ours.__self__  # type: ignore[attr-defined]
+    return both
 
 
 class TracedFrame(FrameState):
