@@ -49,6 +49,7 @@ class SettraceTracer(LineTracer):
 
         self._plain = trace
         self._trace: Any = trace
+        self._beside: Any = None  # the other tracer that `_trace` calls, too
 
     def start(self) -> None:
         theirs = sys.gettrace()
@@ -63,7 +64,7 @@ class SettraceTracer(LineTracer):
     def stop(self) -> None:
         theirs, in_threads = self._previous.pop()
         if sys.gettrace() in (self._trace, self._plain):
-            sys.settrace(theirs)
+            sys.settrace(theirs if self._previous else self._beside)
         threading.settrace(in_threads)
         self._trace = theirs if self._previous else self._plain
 
@@ -85,17 +86,22 @@ class SettraceTracer(LineTracer):
     def reclaim(self, frame: FrameType | None) -> None:
         """Trace again: beside a debugger that has installed itself over us, or alone once it has gone."""
         theirs = sys.gettrace()
-        self._trace = self._plain if theirs is None else self._combined(theirs)
+        self._trace = self._combined(theirs) if theirs is not None else self._alone()
         sys.settrace(self._trace)
         self.resume(frame)
 
+    def _alone(self) -> Any:
+        self._beside = None
+        return self._plain
+
     def _combined(self, theirs: Any) -> Any:
-        """A trace function that calls the tracer that was installed before ours, and then ours."""
+        """A trace function that calls the tracer that was there before ours, and then ours."""
+        self._beside = theirs
 
         def trace(frame: FrameType, event: str, arg: object) -> Any:
             local = theirs(frame, event, arg)
             if sys.gettrace() is not trace:  # coverage's C tracer installs itself again; a debugger may have gone
-                self._trace = self._plain if sys.gettrace() is None else trace
+                self._trace = self._alone() if sys.gettrace() is None else trace
                 sys.settrace(self._trace)
             ours = self._plain(frame, event, arg)
             return local if ours is None else _both(local, ours)
