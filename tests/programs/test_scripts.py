@@ -144,7 +144,7 @@ def test_the_end_of_a_program_that_ran_names_its_findings_and_their_lines(tmp_pa
     loop += "for _ in range(6):\n    loss = w.exp().sum()\n    loss.backward()\n    keep(store, loss)\n"
     file(tmp_path, loop, "train.py")
     lines = run(tmp_path, "train.py").stderr.splitlines()
-    assert lines[-2] == "graphwidget: Graphs of 6 iterations pile up in `store`. (log.py:2)"
+    assert lines[-2] == "graphwidget: Graphs of 6 iterations pile up in `store`. (log.py:2 in keep)"
     assert lines[-1].startswith("graphwidget: 1 finding. 6 backward calls, all ran.")
 
 

@@ -81,6 +81,7 @@ def test_a_debugger_that_installs_itself_over_us_hides_no_lines_after_the_first_
 
 def test_one_that_has_gone_leaves_us_alone(model):
     debugger = Debugger(model.__file__)
+
     def debug(i):
         if i == 0:
             debugger.set_trace(sys._getframe(1))
