@@ -247,7 +247,7 @@ def of_module(item: Any, o: Any) -> list[Reader]:
 def _original(forward: Any) -> torch.nn.Module | None:
     """The module that was scripted (`torch.jit.script`): its parts are those of the script, by the same names."""
     wrapped = own_attributes(forward).get("__wrapped__") if forward is not None else None
-    owner = wrapped.__self__ if type(wrapped) is types.MethodType else None
+    owner: Any = wrapped.__self__ if type(wrapped) is types.MethodType else None
     return owner if owner is not None and torch.nn.Module in mro_of(type(owner)) else None
 
 
