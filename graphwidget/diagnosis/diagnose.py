@@ -14,6 +14,7 @@ from graphwidget.diagnosis.edited_files import with_edited_files
 from graphwidget.diagnosis.findings import inplace, leak, no_grad, none_grads, refused, second_backward, silent
 from graphwidget.diagnosis.findings.refusals import (
     checkpoints,
+    checks,
     custom_functions,
     inference,
     replicas,
@@ -147,7 +148,8 @@ def _of_call(record: Record, call: BackwardCall, *, leaving: bool = False) -> It
         return
     caught = unexplained.is_caught(record, call, leaving=leaving)
     found = (
-        _explained(record, call)
+        checks.of_call(record, call, caught=caught)
+        or _explained(record, call)
         or own_code.of_call(record, call, caught=caught)
         or unexplained.of_call(record, call, caught=caught)
     )

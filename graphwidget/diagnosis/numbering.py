@@ -12,7 +12,19 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene, Snapshot, TextEdit, Write
+from graphwidget.model import (
+    BackwardCall,
+    CellRun,
+    Finding,
+    Fix,
+    Place,
+    Record,
+    Scene,
+    Sight,
+    Snapshot,
+    TextEdit,
+    Write,
+)
 
 __all__ = ["with_numbers", "without_numbers"]
 
@@ -120,7 +132,10 @@ class _Numbers:
         return replace(run, cell=cell, error_place=place, scene=self.scene(run.scene))
 
     def scene(self, scene: Scene) -> Scene:
-        return replace(scene, sights=tuple(replace(one, place=self.place(one.place)) for one in scene.sights))
+        return replace(scene, sights=self.sights(scene.sights), inside=self.sights(scene.inside))
+
+    def sights(self, sights: tuple[Sight, ...]) -> tuple[Sight, ...]:
+        return tuple(replace(one, place=self.place(one.place)) for one in sights)
 
     def place(self, place: Place) -> Place:
         key = (place, place.stack)

@@ -106,11 +106,23 @@ _REASONS = (
     _Reason(
         torch_messages.ENGINE_IN_TRANSFORM,
         "{line} steers autograd inside a function that is transformed.",
-        "{transform} takes the derivative of the function itself. Inside it, `backward`, `requires_grad_` and writes "
-        "to tensors of outside would bypass it, so they are refused.",
+        "{transform} takes the derivative of the function itself. Inside it, `backward` and `requires_grad_` "
+        "would bypass it, so they are refused.",
         Fix(
             "transform_instead",
-            "Nest transforms: `torch.func.grad` inside of the function. Return new values in place of writing them.",
+            "Nest transforms: `torch.func.grad` inside of the function.",
+            False,
+        ),
+    ),
+    _Reason(
+        torch_messages.WRITTEN_IN_TRANSFORM,
+        "{line} writes to a tensor of outside, in a function that is transformed.",
+        "{transform} takes the derivative of what the function computes from its arguments. A write to a tensor that "
+        "is none of them would be no part of that: the running statistics of a batch norm, a counter, a cache.",
+        Fix(
+            "out_of_place",
+            "Return new values in place of writing them. For batch norm: `track_running_stats=False`, `net.eval()`, or "
+            "`torch.func.replace_all_batch_norm_modules_(net)` before.",
             False,
         ),
     ),
