@@ -14,13 +14,13 @@ from graphwidget.diagnosis.edited_files import with_edited_files
 from graphwidget.diagnosis.findings import inplace, leak, no_grad, none_grads, refused, second_backward, silent
 from graphwidget.diagnosis.findings.refusals import (
     checkpoints,
-    checks,
     custom_functions,
     inference,
     replicas,
     unexplained,
     unused,
 )
+from graphwidget.diagnosis.findings.refusals.checks import checks
 from graphwidget.diagnosis.findings.refusals.gradients import not_a_number, unlike, without_formula
 from graphwidget.diagnosis.findings.refusals.user_code import hooks, own_code
 from graphwidget.diagnosis.findings.silences import custom, flat, idle_step, kept_grads, loop_order, starved, unheld

@@ -119,12 +119,13 @@ ENGINE_IN_TRANSFORM = (
 )
 NO_FORWARD_FORMULA = ("Trying to use forward AD with",)
 
-# ---- what one sentence explains, and one change cures: `diagnosis/findings/refusals/checks.py`
+# ---- what one sentence explains, and one change cures: `diagnosis/findings/refusals/checks`
 PHASE = ("up to multiplication by e^{i phi}",)
 FACTOR_MISSING = ("The QR decomposition is not differentiable when", "The derivative of linalg.qr depends on Q")
 COMPILED_TWICE = ("torch.compile with aot_autograd does not currently support double backward",)
 COMPILED_KEPT = ("non-empty donated buffers",)
 INPLACE_SLOPE = ("backward calculation is triggered with a negative slope",)
+NONDETERMINISTIC = ("does not have a deterministic implementation",)
 FORKED = ("Unable to handle autograd's threading in combination with fork-based",)
 SAVED_NO_TENSOR = ("save_for_backward can only save variables", "save_for_forward expects all arguments to be tensors")
 DIRTY_NOT_RETURNED = ("Some elements marked as dirty during the forward method were not returned",)
@@ -163,7 +164,7 @@ SPARSE_WITH_DENSE = ("add(sparse, dense) is not supported",)
 SPARSE_BY_FREQUENCY = ("scale_grad_by_freq not supported with sparse gradients",)
 NO_NESTED_KERNEL = ("with arguments from the 'Nested", "Internal error: NestedTensorImpl doesn't support")
 NO_SPARSE_KERNEL = ("with arguments from the 'Sparse",)
-REPLICA_UNTRAINED = ("DistributedDataParallel is not needed when a module doesn't have any parameters",)
+REPLICA_UNTRAINED = ("DistributedDataParallel is not needed when a module doesn't have any parameter",)
 CHECKPOINT_KEYWORDS = ("Unexpected keyword arguments: ", "is only supported when use_reentrant=False")
 INDEPENDENT = ("is not allowed in strict mode", "is independent of the inputs of the user-provided function")
 ONE_TENSOR = ("should return a single Tensor", "The given v should contain a single Tensor")

@@ -15,19 +15,18 @@ from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals import (
     arrays,
     checkpoints,
-    checks,
     inference,
     outdated,
     replicas,
     roots,
-    scaler,
     several_views,
     single_numbers,
     transforms,
     unexplained,
     views,
 )
-from graphwidget.diagnosis.findings.refusals.gradients import assigned, sparse, without_formula
+from graphwidget.diagnosis.findings.refusals.checks import checks
+from graphwidget.diagnosis.findings.refusals.gradients import assigned, scaler, sparse, without_formula
 from graphwidget.diagnosis.findings.refusals.user_code import hooks, own_code
 from graphwidget.diagnosis.fixes.restore_graph import updates_in_place
 from graphwidget.diagnosis.source import grad_modes, text_edit

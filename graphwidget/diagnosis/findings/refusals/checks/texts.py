@@ -1,26 +1,16 @@
-"""Checks of PyTorch's that a sentence explains: what is checked, why, and what to do.
+"""What PyTorch checks, and why: a list of texts.
 
-`CHECKS` is a list of texts; where it happened (the line, the node, the module, the shapes) is found as for any other
-error. What needs more, such as a look at the program, has a module of its own.
+Where it happened (the line, the node, the module, the shapes) is found as for any other error. What needs more, such as
+a look at the program, has a module of its own.
 """
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator
-from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from graphwidget.diagnosis.findings.failure import Failure
-from graphwidget.diagnosis.findings.refusals import unexplained
-from graphwidget.diagnosis.findings.refusals.gradients.without_formula import first_derivative, told_derivative
-from graphwidget.diagnosis.findings.refusals.makers import CallText
-from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.diagnosis.wording import at, place_of, root_name, short, when, where
-from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, torch_messages
+from graphwidget.model import torch_messages
 
-__all__ = ["CHECKS", "Check", "check_of", "of_call", "of_line"]
+__all__ = ["CHECKS", "Check"]
 
 Kind = Literal["refused", "no_grad"]
 
@@ -59,6 +49,7 @@ CHECKS = (
         "The derivative of a QR decomposition is computed from Q. In the mode that was asked for, Q is not there, or "
         "is not determined by the matrix.",
         ("differentiable_op", "Write `mode='reduced'`."),
+        makers=("qr",),
     ),
     # ---- torch.compile
     Check(
@@ -99,6 +90,7 @@ CHECKS = (
         "`ctx.mark_dirty(x)` says that `forward` has modified `x`. PyTorch then gives that tensor the Function as its "
         "history, so `forward` has to return it.",
         ("mark_dirty", "Return the tensor that was marked itself, and no copy or view of it."),
+        makers=("mark_dirty",),
     ),
     Check(
         torch_messages.DIRTY_LEAF,
@@ -125,6 +117,7 @@ CHECKS = (
         "`mark_non_differentiable` was given something that is no tensor.",
         "It takes outputs of `forward` that have no gradient, as tensors.",
         ("mend_the_code", "Pass it the tensors that `forward` returns."),
+        makers=("mark_non_differentiable",),
     ),
     Check(
         torch_messages.NO_FORWARD,
@@ -158,12 +151,14 @@ CHECKS = (
         "A hook for saved tensors modifies what it is given.",
         "The hook is given the tensor that the program goes on to use, so a write would change its values.",
         ("out_of_place", "Let the hook make a new tensor: `t.clone()`, or an operation without `_`."),
+        makers=("saved_tensors_hooks",),
     ),
     Check(
         torch_messages.UNPACKED_NO_TENSOR,
         "A hook for saved tensors returns something that is no tensor.",
         "The second hook gets what the first one returned, and has to make the saved tensor of it again.",
         ("mend_the_code", "Return a tensor of the same shape, type and device, for example by `torch.from_numpy`."),
+        makers=("saved_tensors_hooks",),
     ),
     # ---- what a call is asked for
     Check(
@@ -268,6 +263,7 @@ CHECKS = (
             "dense_gradient",
             "Leave out `weight_decay` for these parameters, or make the gradient dense: `sparse=False`.",
         ),
+        makers=("weight_decay",),
     ),
     Check(
         torch_messages.SPARSE_BY_FREQUENCY,
@@ -297,6 +293,17 @@ CHECKS = (
     ),
     # ---- around the loop
     Check(
+        torch_messages.NONDETERMINISTIC,
+        "{node} adds up its results in an order that differs from run to run.",
+        "`torch.use_deterministic_algorithms(True)` asks for the same result in each run. PyTorch has no version of "
+        "this operation, or of its derivative, that gives it on this device.",
+        (
+            "differentiable_op",
+            "Use an operation that has one, or `torch.use_deterministic_algorithms(True, warn_only=True)`.",
+        ),
+        makers=("use_deterministic_algorithms",),
+    ),
+    Check(
         torch_messages.FORKED,
         "{line} runs a backward in a forked process.",
         "PyTorch's engine has threads, and a fork copies none of them: after a backward in the parent, a child that "
@@ -314,6 +321,7 @@ CHECKS = (
         "{node}: an activation that works in place cannot have a negative slope.",
         "It keeps its output only. With a negative slope, that does not show on which side of 0 the input was.",
         ("out_of_place", "Write `inplace=False`."),
+        makers=("inplace",),
     ),
     Check(
         torch_messages.INDEPENDENT,
@@ -345,66 +353,3 @@ CHECKS = (
         ("mend_the_code", "Leave out of the general group what has one of its own, for example by its `id`."),
     ),
 )
-
-
-def check_of(message: str) -> Check | None:
-    """The check that a message is of."""
-    return next((one for one in CHECKS if torch_messages.says(message, one.words)), None)
-
-
-def of_call(record: Record, call: BackwardCall, *, caught: bool = False) -> Finding | None:
-    """A call in which PyTorch's check failed, with the node at which it stopped."""
-    check = check_of(call.error or "")
-    found = unexplained.of_call(record, call, caught=caught) if check is not None else None
-    if check is None or found is None:
-        return None
-    line = short(call.place.source or root_name(call))
-    place = found.made_at if found.node and where(found.made_at) else None
-    applied = f" It stopped at {short(place.source)} ({where(place)})." if place is not None else ""
-    node = f"`{found.node.split('Backward', 1)[0]}`" if found.node else "An operation"
-    first = first_derivative(record, call) if check.words == torch_messages.COMPILED_TWICE else None
-    second = f" {told_derivative(first)}" if first is not None else ""
-    text = f"{line} ({when(record, call.place)}) was refused.{' The program has caught it.' * caught}{applied}{second}"
-    found = replace(found, text=text, headline=check.headline.format(line=line, node=node))
-    return _with(record, check, found, first.place if first is not None else place)
-
-
-def of_line(failure: Failure) -> Finding | None:
-    """A line that PyTorch's check refused before anything ran."""
-    check = check_of(failure.run.error or "")
-    if check is None:
-        return None
-    nested = check.words == torch_messages.NO_NESTED_KERNEL  # which has no one shape
-    line, given = short(failure.text), "" if nested else failure.given
-    found = failure.finding(
-        check.headline.format(line=line, node=line),
-        f"{line} ({where(failure.place)}) was refused.{' ' * bool(given)}{given}",
-    )
-    return _with(failure.record, check, found, None)
-
-
-def _with(record: Record, check: Check, found: Finding, place: Place | None) -> Finding:
-    """The finding with what is checked, and the line that asked for it."""
-    made = list(_makers(record, check))
-    maker = place_of(made[0].run, made[0].call.lineno) if len(made) == 1 else None
-    asked = f" {short(maker.source)} ({where(maker)}) asks for that." if maker is not None else ""
-    cause = place or maker or found.cause
-    spot = at(cause) or at(found.made_at) or at(found.failed_at)
-    id_, text = check.fix
-    return replace(
-        found,
-        kind=check.kind,
-        text=f"{found.text} {check.why}{asked}",
-        cause=cause,
-        unexplained="",
-        fixes=(Fix(id_, text, False, spot),),
-    )
-
-
-def _makers(record: Record, check: Check) -> Iterator[CallText]:
-    for run in Cells.of(record).latest:
-        for node in source.nodes_of(run.source):
-            if isinstance(node, ast.Call) and check.makers:
-                name, keywords = source.last_name(ast.unparse(node.func)), {one.arg for one in node.keywords}
-                if name in check.makers or keywords & set(check.makers):
-                    yield CallText(run, node)
