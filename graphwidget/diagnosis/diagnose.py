@@ -23,7 +23,16 @@ from graphwidget.diagnosis.findings.refusals import (
 from graphwidget.diagnosis.findings.refusals.checks import checks
 from graphwidget.diagnosis.findings.refusals.gradients import not_a_number, unlike, without_formula
 from graphwidget.diagnosis.findings.refusals.user_code import hooks, own_code
-from graphwidget.diagnosis.findings.silences import custom, flat, idle_step, kept_grads, loop_order, starved, unheld
+from graphwidget.diagnosis.findings.silences import (
+    constant,
+    custom,
+    flat,
+    idle_step,
+    kept_grads,
+    loop_order,
+    starved,
+    unheld,
+)
 from graphwidget.diagnosis.fixes.harm import destroys
 from graphwidget.diagnosis.locating import located
 from graphwidget.diagnosis.numbering import with_numbers, without_numbers
@@ -78,6 +87,7 @@ DETECTORS: tuple[Detector, ...] = (
     starved.find,
     unheld.find,
     flat.find,
+    constant.find,
     kept_grads.find,
     loop_order.find,
     custom.find,

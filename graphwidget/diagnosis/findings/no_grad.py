@@ -10,6 +10,7 @@ from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph import frozen, inference_mode, own_functions, switched, unrecorded
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
 from graphwidget.diagnosis.no_graph.cutting import CUTTING, any_of
+from graphwidget.diagnosis.no_graph.differentiated_again import differentiated_again
 from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf, fresh_leaf
 from graphwidget.diagnosis.no_graph.origins import Cut, Origins
 from graphwidget.diagnosis.no_graph.values import Spot, Values
@@ -48,7 +49,7 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         tensor=name,
         made_at=cause.place,
         cut_at=_cut_at(record, cause),
-        fixes=(cause.fix,),
+        fixes=(differentiated_again(record, call, cause.fix),),
     )
 
 
@@ -78,6 +79,18 @@ def where_made_anew(record: Record, call: BackwardCall) -> FreshLeaf | None:
         return None
     origins = _origins(record, call)
     return fresh_leaf(origins.values, expression(root_name(call)), origins.values.spot_of(call))
+
+
+def where_made_numbers(record: Record, call: BackwardCall, leaf: FreshLeaf) -> Place | None:
+    """The line that had left the graph before a leaf was made anew from its values; None: the same line, or unknown."""
+    origins = _origins(record, call)
+    at = next((i for i, run in enumerate(origins.values.runs) if run is leaf.run), -1)
+    own = leaf.statement.lineno
+    for given in leaf.call.args:
+        for cut in origins.cuts(given, Spot(at, own)):
+            if (cut.run is not leaf.run or cut.statement.lineno != own) and cut.around is None:
+                return place_of(cut.run, cut.statement.lineno)
+    return None
 
 
 def of_input(call: BackwardCall) -> Finding:

@@ -62,6 +62,12 @@ class Operands:
     def nodes(self) -> Iterator[ast.AST]:
         return ast.walk(self.statement)
 
+    def named(self, path: str) -> Iterator[ast.expr]:
+        """Where the statement reads a path."""
+        for node in self.nodes():
+            if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(node) == path:
+                yield node
+
 
 def misfit(operands: Operands, message: str) -> Misfit | None:
     """What does not fit among the operands of a line; None: the message says nothing of that kind."""
@@ -106,7 +112,7 @@ def _aligned(operands: Operands, *sides: list[str]) -> tuple[str, Edits]:
             mine = operands.tensors[name].shape
             for other in there:
                 whole = operands.tensors[other].shape
-                nodes = [node for node in operands.nodes() if _is(node, name)]
+                nodes = list(operands.named(name))
                 if len(mine) == 2 and mine == whole[::-1] and len(here) == 1 and len(nodes) == 1:
                     new = f"{name}.t()"
                     return f"`{name}` is transposed: write `{new}`.", operands.replaced(nodes[0], new)
@@ -116,10 +122,6 @@ def _aligned(operands: Operands, *sides: list[str]) -> tuple[str, Edits]:
     fewer, more = sorted(sides, key=lambda side: max(len(operands.tensors[name].shape) for name in side))
     wanted = list(operands.tensors[more[0]].shape)
     return f"Bring {names(tuple(fewer))} to a shape that fits {wanted}: sum it, reshape it, or use another tensor.", ()
-
-
-def _is(node: ast.AST, path: str) -> bool:
-    return isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(node) == path
 
 
 def _of_product(operands: Operands, found: re.Match[str]) -> Misfit:
