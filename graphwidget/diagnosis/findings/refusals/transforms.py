@@ -181,7 +181,7 @@ def of_function(failure: Failure) -> Finding:
     """A custom Function that has no rule for a transform."""
     message = failure.run.error or ""
     name = _applied(failure, message)
-    shown = f"`{name}`" if name else "A custom Function"
+    shown = f"`{name}`" if name else "a custom Function"
     text = defined(failure.record, name) if name else None
     place = place_of(text.run, text.made.lineno) if text is not None else None
     line = f" ({where(place)})" if place is not None else ""
@@ -207,7 +207,7 @@ def of_function(failure: Failure) -> Finding:
             text.run.cell, text.run.source, text.made.body[0], ["generate_vmap_rule = True"]
         )
     return failure.finding(
-        f"{shown} has no rule for this transform.",
+        f"{shown[0].upper()}{shown[1:]} has no rule for this transform.",
         f"{short(failure.text)} ({where(failure.place)}) applies {shown}{line} inside a transform of `torch.func` or "
         f"forward-mode differentiation. {why}",
         Fix("rule_of_the_function", what, False, at(place or failure.place), edits=edits),
@@ -223,8 +223,8 @@ def _applied(failure: Failure, message: str) -> str | None:
         return named[1]
     nodes = ast.walk(failure.statement) if failure.statement is not None else ()
     found = {
-        source.last_name(ast.unparse(node.func.value))
+        source.last_name(ast.unparse(node.value))
         for node in nodes
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "apply"
+        if isinstance(node, ast.Attribute) and node.attr == "apply"
     }
     return found.pop() if len(found) == 1 else None

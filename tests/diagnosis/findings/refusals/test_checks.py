@@ -143,6 +143,12 @@ def test_the_cut_that_leaves_an_optimizer_without_gradients_is_the_cause() -> No
     assert found.cause is not None and (found.cause.cell, found.cause.line) == (4, 1)
 
 
+def test_what_clears_the_gradients_before_the_step_is_the_cause() -> None:
+    cell = "scaler.scale(net(x).sum()).backward()\nopt.zero_grad()\nscaler.step(opt)"
+    (found,) = findings_of(X, SCALER, cell)
+    assert found.cause is not None and found.cause.line == 2 and found.fixes[0].id == "zero_grad_or_step_order"
+
+
 @pytest.mark.parametrize("again", ["scaler.unscale_(opt)", "scaler.step(opt)"])
 def test_what_needs_an_update_between_says_so(again: str) -> None:
     (found,) = findings_of(X, SCALER, f"scaler.scale(net(x).sum()).backward()\n{again}\n{again}")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from typing import NamedTuple
 
 from graphwidget.diagnosis.findings import no_grad
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.makers import CallText, calls
+from graphwidget.diagnosis.no_graph.values import Values
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, place_of, root_name, short, where
-from graphwidget.model import CellRun, Finding, Fix, torch_messages
+from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, torch_messages
 
 __all__ = ["of_line"]
 
@@ -81,18 +83,11 @@ def _nothing(failure: Failure) -> Finding:
         why = "no backward has run."
         fix = failure.fix("run_backward", "Call `scaler.scale(loss).backward()` before.")
     else:
-        last, place = ran[-1], no_grad.where_cut(failure.record, ran[-1], root_name(ran[-1]))
-        cut = f" {short(place.source)} ({where(place)}) cuts the graph." if place is not None else ""
-        why = (
-            f"{short(last.place.source)} ({where(last.place)}), the last backward, wrote no `.grad` into them. Its "
-            f"loss is not computed from them with a graph, they are frozen, or the gradients were cleared since.{cut}"
-        )
-        fix = failure.fix(
-            "use_input",
-            f"See that the loss is computed from what {optimizer} changes. If it is not meant to be in each pass, step "
-            "only where there is a `.grad`.",
-        )
-        fix = replace(fix, at=at(place) or fix.at)
+        lost = _lost(failure, ran[-1], ast.unparse(given) if given is not None else "")
+        place = lost.place
+        line = f"{short(ran[-1].place.source)} ({where(ran[-1].place)})"
+        why = f"{line}, the last backward, wrote no `.grad` into them, or it was cleared since. {lost.why}"
+        fix = replace(failure.fix(*lost.fix), at=at(place) or at(failure.place))
     found = failure.finding(
         f"No parameter of {optimizer} has a gradient.",
         f"Before a step, a scaler looks for infinite values in the gradients of {optimizer}. There are none: {why}",
@@ -102,6 +97,39 @@ def _nothing(failure: Failure) -> Finding:
         cause=place,
     )
     return replace(found, names=(ast.unparse(given),) if given is not None else ())
+
+
+class _Lost(NamedTuple):
+    """The line that keeps an optimizer's parameters from their gradients, a sentence about it, and what to do."""
+
+    place: Place | None
+    why: str
+    fix: tuple[str, str]
+
+
+def _lost(failure: Failure, last: BackwardCall, optimizer: str) -> _Lost:
+    """Why the last backward left no gradients to an optimizer."""
+    between = source.between(failure.cell, last.place.line or 0, failure.place.line or 0)
+    clearing = [one for one in between if any(name.endswith(".zero_grad") for name in source.calls_in(one))]
+    if last.place.cell == failure.place.cell and len(clearing) == 1:
+        place = Place(failure.place.cell, clearing[0].lineno, source.line_text(failure.cell, clearing[0].lineno))
+        why = f"{short(place.source)} ({where(place)}) clears what it has written."
+        return _Lost(place, why, ("zero_grad_or_step_order", "Clear gradients before the backward, or after `update`."))
+    cut = no_grad.where_cut(failure.record, last, root_name(last))
+    if cut is not None:
+        why = f"{short(cut.source)} ({where(cut)}) cuts the graph."
+        text = "Compute the loss without that cut, or step only the optimizers whose parameters it trains."
+        return _Lost(cut, why, ("use_input", text))
+    runs = [run for _, run in sorted(failure.record.runs.items())]
+    made = [one for run in runs for one in source.assignments(run.source, optimizer)]
+    held = {name for one in made for name in source.names_in(one)} - {optimizer, "torch"}
+    frozen = [(run, one) for run, one, outer in Values(runs).freezing() if held & source.names_in(outer)]
+    if len(frozen) == 1:
+        place = place_of(frozen[0][0], frozen[0][1].lineno)
+        why = f"{short(place.source)} ({where(place)}) has frozen them."
+        return _Lost(place, why, ("unfreeze", "Let them require grad, or leave their optimizer out."))
+    text = "See that the loss is computed from them. If it is not in each pass, step only where there is a `.grad`."
+    return _Lost(None, "The loss may not be computed from them, or without a graph.", ("use_input", text))
 
 
 def _only_named(failure: Failure) -> tuple[CellRun, ast.Expr] | None:

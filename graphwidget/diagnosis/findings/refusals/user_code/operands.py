@@ -50,7 +50,8 @@ class Operands:
         statement = cells.statement(spot) if spot is not None else None
         if spot is None or statement is None or hasattr(statement, "body"):
             return None
-        read = source.paths_read(statement)
+        elements = (n for n in ast.walk(statement) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Load))
+        read = source.paths_read(statement) | set(map(ast.unparse, elements))
         tensors = {name: sight.values[name] for name in sorted(read) if name in sight.values}
         others = {name: sight.others[name] for name in sorted(read) if name in sight.others}
         whole = {name: one for name, one in tensors.items() if one.kind == "tensor"}
@@ -195,7 +196,7 @@ def _of_view(_: Operands, found: re.Match[str]) -> Misfit:
 
 def _of_types(operands: Operands, _: re.Match[str]) -> Misfit:
     """A product of tensors of two types."""
-    why = "PyTorch multiplies matrices of one type only."
+    why = "Such an operation takes tensors of one type only."
     found: dict[str, list[str]] = {}
     for name, one in operands.tensors.items():
         found.setdefault(one.dtype, []).append(name)
