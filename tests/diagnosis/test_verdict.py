@@ -80,12 +80,12 @@ def test_leaving_with_status_0_is_no_error() -> None:
 
 UNEXPLAINED = {
     "an operation whose gradient is refused": (
-        "a = torch.randn(3, 3, dtype=torch.cfloat, requires_grad=True)\ntorch.linalg.svd(a)[0].real.sum().backward()",
-        "specified up to multiplication",
+        "a = torch.ones(1, requires_grad=True)\na.expand(1 << 50)[0].backward()",
+        "can't allocate memory",
     ),
     "refused before it starts": (
-        "torch.autograd.backward([w.sum()], [torch.ones((), dtype=torch.complex64)])",
-        "For complex Tensors, both grad_output and output",
+        "torch.autograd.backward([w.sum()], ['one'])",
+        "gradients can be either Tensors or None",
     ),
     "a message of autograd outside of a call": (
         "torch.zeros(2, dtype=torch.long, requires_grad=True)",
@@ -122,8 +122,8 @@ def test_an_error_of_a_cell_that_has_a_finding_is_not_mentioned_again() -> None:
 
 def test_an_error_that_a_loop_catches_is_one_error_however_often_it_comes() -> None:
     cell = (
-        "a = torch.randn(3, 3, dtype=torch.cfloat, requires_grad=True)\n"
-        "for _ in range(5):\n    u = torch.linalg.svd(a)[0]\n    try:\n        u.real.sum().backward()\n"
+        "a = torch.ones(1, requires_grad=True)\n"
+        "for _ in range(5):\n    u = a.expand(1 << 50)\n    try:\n        u[0].backward()\n"
         "    except RuntimeError:\n        pass"
     )
     left, told = looked_at(cell)
