@@ -166,6 +166,26 @@ def test_a_scaler_that_is_used_as_it_should_be_is_no_matter() -> None:
 # ------------------------------------------------------------------ what has a module of its own
 
 
+def test_a_generator_that_has_run_out_is_kept_in_a_list() -> None:
+    cell = (
+        "some = (p for p in net.parameters())\nprint(sum(p.numel() for p in some))\nopt = torch.optim.SGD(some, lr=0.1)"
+    )
+    (found,) = findings_of(X, cell)
+    assert found.cause is not None and found.cause.line == 2 and found.names == ("some",)
+    assert found.fixes[0].edits[0].new == "list((p for p in net.parameters()))"
+
+
+def test_layers_in_a_plain_list_are_registered() -> None:
+    cells = (
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.parts = [nn.Linear(2, 2)]\n"
+        "small = Net()",
+        "opt = torch.optim.SGD(small.parameters(), lr=0.1)",
+    )
+    (found,) = findings_of(*cells)
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 4)
+    assert found.fixes[0].edits[0].new == "nn.ModuleList([nn.Linear(2, 2)])" and found.names == ("small", "parts")
+
+
 def test_a_parameter_that_grew_is_named_with_the_line_that_did_it() -> None:
     cells = (
         "fc = nn.Linear(3, 2)\nopt = torch.optim.SGD(fc.parameters(), lr=0.1)",
