@@ -242,3 +242,14 @@ def test_statistics_of_a_batch_norm_are_written_in_a_transform() -> None:
     cells = ("norm = nn.BatchNorm1d(3)", "torch.func.grad(lambda x: norm(x).sum())(torch.ones(4, 3))")
     (found,) = findings_of(*cells)
     assert "writes to a tensor of outside" in found.headline and "track_running_stats" in found.fixes[0].text
+
+
+def test_an_embedding_that_shortens_its_rows_is_what_modified_its_weight() -> None:
+    cells = (
+        "emb = nn.Embedding(10, 3, max_norm=1.0)\nw = nn.Parameter(torch.randn(3, 5))",
+        "loss = (emb.weight @ w).sum()\nloss = loss + (emb(torch.tensor([1, 2])) @ w).sum()",
+        "loss.backward()",
+    )
+    (found,) = findings_of(*cells)
+    assert found.kind == "inplace" and "has `max_norm`" in found.text
+    assert found.modified_at is not None and (found.modified_at.cell, found.modified_at.line) == (1, 1)

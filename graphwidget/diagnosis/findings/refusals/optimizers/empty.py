@@ -51,8 +51,8 @@ def _run_out(failure: Failure, name: str) -> Finding | None:
     found = failure.finding(
         f"`{name}` has run out before the optimizer is made of it.",
         f"{short(first.source)} ({where(first)}) makes a generator, which can be gone through once. "
-        f"{short(place.source)} ({where(place)}) has done so: for {short(failure.text)} nothing is left. An optimizer of "
-        "no tensors is refused.",
+        f"{short(place.source)} ({where(place)}) has done so: for {short(failure.text)} nothing is left. An optimizer "
+        "of no tensors is refused.",
         failure.fix(
             "mend_the_code",
             f"Keep them in a list: `{name} = {new}`.",
