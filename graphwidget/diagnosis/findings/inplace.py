@@ -39,7 +39,7 @@ def _finding(
     node = call.failed_node or ""
     shown = f"`{tensor}`" if tensor else "a tensor"
     story = _story(record, shown, writes, f"{node} had saved it" if node else "it was saved")
-    limited = _limited(record, tensor) if not writes and call.failed_uid is not None else None
+    limited = _limited(record, tensor)
     if limited is not None:
         story += f" {short(limited.source)} ({where(limited)}) has `max_norm`: each call shortens rows of it in place."
     fixes = for_inplace(record, call, graph, writes, _retained(record, call), tensor) if graph is not None else ()
