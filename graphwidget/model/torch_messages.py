@@ -163,7 +163,7 @@ DATA_OF_INTEGERS = ("data set to a tensor that requires gradients must be floati
 DENSE = ("does not support dense gradients",)
 SPARSE_WITH_DENSE = ("add(sparse, dense) is not supported",)
 SPARSE_BY_FREQUENCY = ("scale_grad_by_freq not supported with sparse gradients",)
-NO_NESTED_KERNEL = ("with arguments from the 'Nested", "Internal error: NestedTensorImpl doesn't support")
+NO_NESTED_KERNEL = ("with arguments from the 'Nested", "Internal error: NestedTensorImpl doesn't", "aten._nested_")
 NO_SPARSE_KERNEL = ("with arguments from the 'Sparse",)
 REPLICA_UNTRAINED = ("DistributedDataParallel is not needed when a module doesn't have any parameter",)
 CHECKPOINT_KEYWORDS = ("Unexpected keyword arguments: ", "is only supported when use_reentrant=False")

@@ -26,7 +26,8 @@ from graphwidget.diagnosis.findings.refusals import (
     views,
 )
 from graphwidget.diagnosis.findings.refusals.checks import checks
-from graphwidget.diagnosis.findings.refusals.gradients import assigned, scaler, sparse, without_formula
+from graphwidget.diagnosis.findings.refusals.gradients import assigned, without_formula
+from graphwidget.diagnosis.findings.refusals.optimizers import empty, scaler, sparse
 from graphwidget.diagnosis.findings.refusals.user_code import hooks, own_code
 from graphwidget.diagnosis.fixes.restore_graph import updates_in_place
 from graphwidget.diagnosis.source import grad_modes, text_edit
@@ -350,6 +351,7 @@ _TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...
     (torch_messages.HOOK_OF_NO_LEAF, hooks.of_no_leaf),
     (torch_messages.GRADIENT_ASSIGNED, assigned.of_assigned),
     (torch_messages.SPARSE, sparse.of_optimizer),
+    (torch_messages.NO_PARAMETERS, empty.of_nothing),
     (torch_messages.CHECKPOINT_KEYWORDS, checkpoints.of_keywords),
     (torch_messages.NO_RULE, transforms.of_function),
     (torch_messages.NO_ONE_VALUE, transforms.of_refusal),

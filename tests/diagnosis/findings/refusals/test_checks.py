@@ -166,6 +166,26 @@ def test_a_scaler_that_is_used_as_it_should_be_is_no_matter() -> None:
 # ------------------------------------------------------------------ what has a module of its own
 
 
+def test_a_generator_that_has_run_out_is_kept_in_a_list() -> None:
+    cell = (
+        "some = (p for p in net.parameters())\nprint(sum(p.numel() for p in some))\nopt = torch.optim.SGD(some, lr=0.1)"
+    )
+    (found,) = findings_of(X, cell)
+    assert found.cause is not None and found.cause.line == 2 and found.names == ("some",)
+    assert found.fixes[0].edits[0].new == "list((p for p in net.parameters()))"
+
+
+def test_layers_in_a_plain_list_are_registered() -> None:
+    cells = (
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.parts = [nn.Linear(2, 2)]\n"
+        "small = Net()",
+        "opt = torch.optim.SGD(small.parameters(), lr=0.1)",
+    )
+    (found,) = findings_of(*cells)
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 4)
+    assert found.fixes[0].edits[0].new == "nn.ModuleList([nn.Linear(2, 2)])" and found.names == ("small", "parts")
+
+
 def test_a_parameter_that_grew_is_named_with_the_line_that_did_it() -> None:
     cells = (
         "fc = nn.Linear(3, 2)\nopt = torch.optim.SGD(fc.parameters(), lr=0.1)",
@@ -222,3 +242,13 @@ def test_statistics_of_a_batch_norm_are_written_in_a_transform() -> None:
     cells = ("norm = nn.BatchNorm1d(3)", "torch.func.grad(lambda x: norm(x).sum())(torch.ones(4, 3))")
     (found,) = findings_of(*cells)
     assert "writes to a tensor of outside" in found.headline and "track_running_stats" in found.fixes[0].text
+
+
+def test_an_embedding_that_shortens_its_rows_is_what_modified_its_weight() -> None:
+    cells = (
+        "emb = nn.Embedding(10, 3, max_norm=1.0)\nw = nn.Parameter(torch.randn(3, 5))",
+        "a = emb.weight @ w\nb = emb(torch.tensor([1, 2])) @ w\nloss = a.sum() + b.sum()\nloss.backward()",
+    )
+    (found,) = findings_of(*cells)
+    assert found.kind == "inplace" and "has `max_norm`" in found.text
+    assert found.modified_at is not None and (found.modified_at.cell, found.modified_at.line) == (2, 2)

@@ -283,11 +283,11 @@ CHECKS = (
     Check(
         torch_messages.NO_NESTED_KERNEL,
         "{node} is not written for nested tensors.",
-        "PyTorch has operations of their own for nested tensors, and few for the layout that is the default.",
+        "PyTorch has operations of their own for nested tensors, and derivatives for a part of them.",
         (
             "differentiable_op",
-            "Make it dense before, by `torch.nested.to_padded_tensor(x, 0.0)`, or make nested tensors with "
-            "`layout=torch.jagged`, which have more operations.",
+            "Make it dense before, by `torch.nested.to_padded_tensor(x, 0.0)`. Of the two layouts, `torch.jagged` has "
+            "more operations.",
         ),
         makers=("nested_tensor", "as_nested_tensor"),
     ),
