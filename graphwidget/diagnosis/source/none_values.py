@@ -1,4 +1,4 @@
-"""Whether a variable or attribute may be None where a statement reads it, as far as the text shows."""
+"""Whether a variable or attribute may be None, or a number, where a statement reads it, as far as the text shows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 
 from graphwidget.diagnosis.source import syntax as source
 
-__all__ = ["may_be_none"]
+__all__ = ["may_be_a_number", "may_be_none"]
 
 
 def may_be_none(text: str, statement: ast.stmt, path: str) -> bool:
@@ -16,6 +16,21 @@ def may_be_none(text: str, statement: ast.stmt, path: str) -> bool:
     if home is None or not any(_gives_none(node, path) for node in ast.walk(home)):
         return False
     return not any(_excludes_none(one, statement, path) for one in _before(text, statement))
+
+
+def may_be_a_number(text: str, statement: ast.stmt, path: str) -> bool:
+    """Whether a path begins as a number in its class or function: ``self.kl = 0`` before ``self.kl += loss``."""
+    found = source.function_at(text, statement.lineno)
+    home = (found[0] or found[1]) if found is not None else source.parse(text)
+    given = ((s, t) for s, t in source.assigned_as(text, source.last_name(path)) if t == path)
+    numbers = [s for s, _ in given if isinstance(getattr(s, "value", None), ast.Constant) and _is_number(s)]
+    within = {id(node) for node in ast.walk(home)} if home is not None else set()
+    return any(id(s) in within and s.lineno != statement.lineno for s in numbers)
+
+
+def _is_number(statement: ast.AST) -> bool:
+    value = getattr(getattr(statement, "value", None), "value", None)
+    return isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(value, (int, float))
 
 
 def _gives_none(node: ast.AST, path: str) -> bool:

@@ -16,7 +16,7 @@ from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import containers, text_edit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Spot
-from graphwidget.diagnosis.source.none_values import may_be_none
+from graphwidget.diagnosis.source.none_values import may_be_a_number, may_be_none
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.wording import at, outer_at, short, source_line, where
 from graphwidget.model import BackwardCall, TextEdit
@@ -176,7 +176,7 @@ def _before_maker(context: CuttingContext) -> Iterator[Cut]:
     ):
         return
     lines = [f"{name} = {name}.detach()" for name in dict.fromkeys(kept)]
-    if any(may_be_none(cell, found[-1], name) for name in kept):
+    if any(may_be_none(cell, found[-1], name) or may_be_a_number(cell, found[-1], name) for name in kept):
         return  # in the first pass
     sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} before {where(made)}."
     carried = tuple(context.later_edges().carried())

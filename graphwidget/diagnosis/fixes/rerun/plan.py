@@ -108,12 +108,13 @@ def _target(setting: Setting) -> Target | None:
     outer = place.outer_line if place.outer_line is not None else place.line
     if setting.in_loop:
         found = _start_of_loop(run.cell, run.source, outer, in_cell_that_ran=True)
-        if found is not None:
+        called = place.cell is not None and (place.cell, place.line) != (run.cell, outer)
+        if found is not None and not (called and _makes_both_calls(setting, found)):
             return found
-        if source.loop_at(run.source, outer) is not None:
+        if found is None and source.loop_at(run.source, outer) is not None:
             return None  # its body stands on the line of its head
         text = setting.text_of_cell(place.cell)
-        if place.cell is not None and (place.cell, place.line) != (run.cell, outer):
+        if place.cell is not None and called:
             inner = _start_of_loop(place.cell, text, place.line, in_cell_that_ran=False)
             return inner or _start_of_function(place.cell, text, place.line)
     return Target(run.cell, run.source, _start_of_statement(run.source, outer), in_cell_that_ran=True)

@@ -13,7 +13,7 @@ from graphwidget.diagnosis.reuse.named_edges import NamedEdges
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import containers, syntax
-from graphwidget.diagnosis.source.paths import root_of
+from graphwidget.diagnosis.source.paths import local, root_of
 from graphwidget.engine import forecast as engine
 from graphwidget.engine.what_if import anything_stale, bytes_held, cut, reachable, with_nodes_held, with_nothing_stale
 from graphwidget.model import BackwardCall, Forecast, Snapshot
@@ -135,6 +135,18 @@ class Case:
         return True
 
     # what a simulation of one call cannot show
+
+    @cached_property
+    def all_comes_from_one_container(self) -> bool:
+        """Whether every gradient of the later call goes through elements of the containers that hold the carriers.
+
+        Old elements are met again in later passes. Once all that a pass reads are old and cut, nothing trains.
+        """
+        graph, roots = self.reuse.graph, self.reuse.root_indices
+        holders = {local(path).split("[", 1)[0] for path in self.reuse.carrier_paths if "[" in path}
+        inside = {o.node for o in graph.owners if "[" in o.path and local(o.path).split("[", 1)[0] in holders}
+        into = [edge for edge, to in enumerate(graph.edge_to) if to in inside]
+        return bool(holders) and not reachable(cut(graph, into), roots) & set(graph.leaves)
 
     @cached_property
     def next_pass_needs_it(self) -> bool:

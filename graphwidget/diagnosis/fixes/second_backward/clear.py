@@ -20,6 +20,7 @@ from graphwidget.diagnosis.source import syntax, text_edit
 from graphwidget.diagnosis.source.cells import Spot
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.wording import lines_of
 from graphwidget.model import Fix
 
 _EMPTY = ("[]", "list()", "{}", "dict()")
@@ -89,13 +90,13 @@ def _begins_empty(texts: Collection[str], container: str) -> bool:
 
 
 def _loops(setting: Setting) -> Iterator[ast.For | ast.While]:
-    """The loops around both calls: the innermost one of the function that makes them, the innermost one of the cell."""
+    """The loops around both calls: the innermost one of each function that was running, that of the call first."""
     if not setting.in_loop:
         return
     place = setting.reuse.later.place
     run = setting.run_of(place)
-    lines = [(setting.text_of_cell(place.cell), place.line), (run.source if run else "", place.outer_line)]
-    for cell, line in dict.fromkeys(lines):
+    lines = [(setting.text_of_cell(cell), line) for cell, line in reversed(lines_of(place))]
+    for cell, line in dict.fromkeys((*lines, (run.source if run else "", place.outer_line))):
         around = syntax.statements_at(cell, line)[:-1] if line is not None else []
         yield from (s for s in around if isinstance(s, (ast.For, ast.While)))
 
