@@ -17,13 +17,13 @@ from graphwidget.diagnosis.fixes.second_backward.case import Case
 from graphwidget.diagnosis.reuse.carrier import Carrier
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source.containers import EMPTY
 from graphwidget.diagnosis.source.cells import Spot
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import lines_of
 from graphwidget.model import Fix
 
-_EMPTY = ("[]", "list()", "{}", "dict()")
 _FILLING = ("append", "appendleft", "extend", "insert")
 _DEPTH = 4  # nested function calls that are followed
 
@@ -86,7 +86,7 @@ def _begins_empty(texts: Collection[str], container: str) -> bool:
     last = container.rsplit(".", 1)[-1]
     values = [getattr(s, "value", None) for text in texts for s, _ in syntax.assigned_as(text, last)]
     shown = [ast.unparse(value) for value in values if value is not None]
-    return bool(shown) and all(one in _EMPTY or one.split("(", 1)[0].endswith("deque") for one in shown)
+    return bool(shown) and all(one in EMPTY or one.split("(", 1)[0].endswith("deque") for one in shown)
 
 
 def _loops(setting: Setting) -> Iterator[ast.For | ast.While]:
