@@ -246,6 +246,9 @@ def _cut_by(record: Record, cut: Cut) -> Cause:
     )
     shown = ".data" if cut.by == "data" else cut.by
     sentence = f"Compute the loss without `{shown}` ({where(place)})."
+    stacked, stacking = restore_graph.stacked(run.cell, run.source, statement) if cut.by == "tensor" else ("", ())
+    if stacking:
+        sentence, edits = f"Write {short(stacked)} in place of `torch.tensor` ({where(place)}).", stacking
     return Cause(
         text, Fix(CUTTING.get(cut.by, "differentiable_op"), sentence, works, line_of(place), edits=edits), place
     )

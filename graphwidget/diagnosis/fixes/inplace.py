@@ -361,9 +361,7 @@ def _saves_what_it_writes(record: Record, call: BackwardCall, graph: Snapshot, w
     written = _statement_of(record, at(write.place))
     # Also in what the line calls.
     here = {
-        i
-        for i in nodes | hidden
-        if any(_statement_of(record, spot) == written for spot in lines_of(graph.place_of(i)))
+        i for i in nodes | hidden if any(_statement_of(record, spot) == written for spot in lines_of(graph.place_of(i)))
     }
     return bool(here) or inplace_statements.reads_what_it_writes(write.by), not nodes <= here
 

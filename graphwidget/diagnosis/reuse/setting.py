@@ -12,7 +12,6 @@ from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells, Spot
 from graphwidget.diagnosis.source.paths import local, root_of
 from graphwidget.diagnosis.wording import lasting_name, root_name, source_line
-from graphwidget.engine.what_if import reachable
 from graphwidget.model import CellRun, Kind, Place, Snapshot
 
 __all__ = ["Setting"]

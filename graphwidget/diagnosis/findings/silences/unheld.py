@@ -1,8 +1,8 @@
 """Leaves that backward reaches and no optimizer holds: replaced or added after the optimizer was made, or in a list.
 
 Leaves may be left out on purpose. So it is said only where a reason is known: parameters in a container of Python's
-that no module registers; a tensor as an attribute of a module that is no parameter; an optimizer that was made of all parameters of a module, of which the leaf is one now; or
-parameters that only an optimizer holds.
+that no module registers; a tensor as an attribute of a module that is no parameter; an optimizer that was made of all
+parameters of a module, of which the leaf is one now; or parameters that only an optimizer holds.
 """
 
 from __future__ import annotations

@@ -92,10 +92,10 @@ def _read_detached(context: CuttingContext, place: Place, paths: Collection[str]
             continue
         # ``self.weights[k]`` stands for any element.
         holder = written.rpartition("[")[0] if written.endswith("]") else ""
-        nodes = _reads_any_element(text, place.line, holder) if holder else []
-        edits = tuple(edit for node in nodes for edit in text_edit.insert_behind(place.cell, text, node, ".detach()"))
+        parts = _reads_any_element(text, place.line, holder) if holder else []
+        edits = tuple(edit for node in parts for edit in text_edit.insert_behind(place.cell, text, node, ".detach()"))
         if edits:
-            read[f"`{ast.unparse(nodes[0])}.detach()`"] = edits
+            read[f"`{ast.unparse(parts[0])}.detach()`"] = edits
             done.add(path)
     if not read:
         return None
@@ -120,7 +120,7 @@ def _reads(text: str, line: int | None, path: str, *, elements: bool = False) ->
         if not isinstance(node.ctx, ast.Load) or ast.unparse(node) != path:
             continue
         element = isinstance(above, ast.Subscript) and above.value is node
-        if elements and element:
+        if elements and isinstance(above, ast.Subscript) and element:
             node, above = above, parents[above]
             element = isinstance(above, ast.Subscript) and above.value is node
         called = isinstance(above, ast.Call) and above.func is node

@@ -17,8 +17,8 @@ from graphwidget.diagnosis.fixes.second_backward.case import Case
 from graphwidget.diagnosis.reuse.carrier import Carrier
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax, text_edit
-from graphwidget.diagnosis.source.containers import EMPTY
 from graphwidget.diagnosis.source.cells import Spot
+from graphwidget.diagnosis.source.containers import EMPTY
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import lines_of

@@ -29,7 +29,8 @@ def propose(case: Case) -> Fix | None:
     made = working or possible[0]
     price = cuts.price(made)
     if setting.only_added:
-        price = f"`{Carrier(setting).name}` only adds a term of its own to the loss: detached, it has no effect on any gradient."
+        name = Carrier(setting).name
+        price = f"`{name}` only adds a term of its own to the loss: detached, it has no effect on any gradient."
     return Fix(
         id="detach",
         text=made.sentence,
