@@ -25,7 +25,8 @@ class Statement:
 
     `text`: as written; one of several lines on one line. `sure`: it looks like an in-place write. `chains`: the
     variables and attributes it names, as ``("self", "state")``, the targets of writes first. `hidden`: the targets of
-    writes through ``.data``, as in the source, each with its chain. `runs`: how often it was compared. `wrote`: it has written.
+    writes through ``.data``, as in the source, each with its chain. `runs`: how often it was compared. `wrote`: it has
+    written.
     """
 
     __slots__ = ("chains", "hidden", "optimizer", "runs", "sure", "text", "wrote")
