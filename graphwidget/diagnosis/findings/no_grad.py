@@ -17,7 +17,7 @@ from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.functions import functions
 from graphwidget.diagnosis.source.optimizers import optimized
-from graphwidget.diagnosis.wording import UNNAMED, names, place_of, root_name, short, where
+from graphwidget.diagnosis.wording import UNNAMED, place_of, root_name, short, where
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene
 
@@ -78,24 +78,6 @@ def where_made_anew(record: Record, call: BackwardCall) -> FreshLeaf | None:
         return None
     origins = _origins(record, call)
     return fresh_leaf(origins.values, expression(root_name(call)), origins.values.spot_of(call))
-
-
-def of_input(call: BackwardCall) -> Finding:
-    """Return the finding of a call for the gradient of a tensor that does not require grad."""
-    asked, written = call.inputs or (), source.asked(call.place.source, "inputs")
-    known = zip(asked, written) if len(asked) == len(written) else ()
-    without = tuple(text for ref, text in known if ref.node < 0)
-    do = "does not" if len(without) < 2 else "do not"
-    shown = names(without)
-    return Finding(
-        "no_grad",
-        "error",
-        f"{short(call.place.source)} asks for the gradient of {shown or 'a tensor'}, and no graph leads there.",
-        f"{shown or 'A tensor whose gradient was asked for'} {do} require grad.",
-        call.n,
-        tensor=without[0] if without else None,
-        fixes=(Fix("unfreeze", "Let it require grad before the loss is computed from it, or do not ask.", False),),
-    )
 
 
 def _root(call: BackwardCall) -> str:

@@ -86,8 +86,8 @@ def written(statement: ast.stmt) -> set[str]:
 def values_written(statement: ast.stmt, last: str) -> list[ast.expr]:
     """What in-place methods of one statement write into an attribute or name called `last`: no numbers.
 
-    ``self.mean.mul_(0.9).add_(0.1 * m)`` writes ``0.1 * m``. So does it with ``mul_(self.decay)``: beside another value,
-    a name that only scales is taken for a number.
+    ``self.mean.mul_(0.9).add_(0.1 * m)`` writes ``0.1 * m``. So does it with ``mul_(self.decay)``: beside another
+    value, a name that only scales is taken for a number.
     """
     found: list[ast.expr] = []
     scales: list[ast.expr] = []
