@@ -95,6 +95,8 @@ def values_written(statement: ast.stmt, last: str) -> list[ast.expr]:
         base: ast.expr = call.func.value if isinstance(call.func, ast.Attribute) else call.func
         while isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute):
             base = base.func.value
+        while isinstance(base, ast.Subscript):
+            base = base.value
         name = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", None)
         if name != last:
             continue

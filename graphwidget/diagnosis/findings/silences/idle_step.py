@@ -32,11 +32,13 @@ def find(record: Record) -> Iterator[Finding]:
         before = [call for call in record.calls if call.n < step.after_calls and call.result == "ok"]
         if run is not None and before:
             given = _given_gradients(record, before[-1], step)
-            if not given or not known.issuperset(given):
+            if not given or not known.issuperset(given):  # None: unknown, or none of its own
                 yield from _of(record, run, step, before[-1], given)
 
 
-def _of(record: Record, run: CellRun, step: Write, call: BackwardCall, given: tuple[str, ...]) -> Iterator[Finding]:
+def _of(
+    record: Record, run: CellRun, step: Write, call: BackwardCall, given: tuple[str, ...] | None
+) -> Iterator[Finding]:
     owner = _owner(step)
     named = tuple(path for path in map(paths.local, step.paths) if ".param_groups[" not in path)
     cleared = _cleared(run, step, call, {owner, *map(paths.root_of, named)})
@@ -49,8 +51,9 @@ def _of(record: Record, run: CellRun, step: Write, call: BackwardCall, given: tu
         text = f"Clear them before the backward: move {line} in front of {where(call.place)}."
         spot = (run.cell, cleared.lineno) if run.cell is not None else None
         fixes = (Fix("zero_grad_or_step_order", text, False, spot, "It costs nothing."),)
-    elif given and named:
-        why = f"It has {names(named)}, which took no part in the backward before it: that reached {names(given)}."
+    elif given is not None and named:
+        reached = f": that reached {names(given)}" if given else ""
+        why = f"It has {names(named)}, which took no part in the backward before it{reached}."
         cause = where_cut(record, call, root_name(call))
         leaf = where_made_anew(record, call)
         if leaf is not None:
@@ -65,6 +68,8 @@ def _of(record: Record, run: CellRun, step: Write, call: BackwardCall, given: tu
         why = f"The backward before it gave gradients to {names(given)}, which {whose} does not have."
         made = _optimizer_made(record, owner)
         replacing = unheld.replaced_at(record, made, given) if made is not None else None
+        if replacing is not None and owner in source.targets(replacing.statement):
+            replacing = None  # it makes the optimizer, too
         if made is not None and replacing is not None:
             why += f" {replacing.shown} made them after {made.shown} had made the optimizer."
             cause = replacing.place
@@ -79,7 +84,7 @@ def _of(record: Record, run: CellRun, step: Write, call: BackwardCall, given: tu
         call.n,
         made_at=step.place,
         cause=cause,
-        names=named or given,
+        names=named or given or (),
         fixes=fixes,
     )
 
@@ -163,18 +168,21 @@ def _cleared(run: CellRun, step: Write, call: BackwardCall, whose: Collection[st
     return next((one for one, names in zip(order[first:], called[first:]) if clearing & set(names)), None)
 
 
-def _given_gradients(record: Record, call: BackwardCall, step: Write) -> tuple[str, ...]:
-    """Return the leaves of a call; none if the optimizer has some of them: then other code removed their gradients."""
+def _given_gradients(record: Record, call: BackwardCall, step: Write) -> tuple[str, ...] | None:
+    """Return the names of the leaves of a call; some leaves may have none.
+
+    None: it had no leaves, or they are unknown, or the optimizer has some: then other code removed their gradients.
+    """
     known = (one for one in (call, *record.calls) if one.n in (call.n, call.same_as))
     found = next(((one, one.graph) for one in known if one.graph is not None), None)
     leaves: list[Leaf] = []
     if found is not None:  # the graph may have other parts, which the call did not reach
         like, graph = found
         inside = reachable(graph, (root.node for root in like.roots))
-        leaves = [leaf for index, leaf in graph.leaves.items() if leaf.paths and index in inside]
-    if any(set(leaf.paths) & set(step.paths) for leaf in leaves):
-        return ()
-    return tuple(sorted(lasting_name(record, leaf.paths) for leaf in leaves))
+        leaves = [leaf for index, leaf in graph.leaves.items() if index in inside]
+    if not leaves or any(set(leaf.paths) & set(step.paths) for leaf in leaves):
+        return None
+    return tuple(sorted(lasting_name(record, leaf.paths) for leaf in leaves if leaf.paths))
 
 
 def _owner(step: Write) -> str:

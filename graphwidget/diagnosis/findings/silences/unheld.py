@@ -290,7 +290,8 @@ def _assigned(record: Record, optimizer: Line, name: str) -> Iterator[Line]:
         for node in ast.walk(tree) if tree is not None else ():
             if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node is optimizer.statement:
                 continue
-            if not any(target == name or target.endswith(f".{name}") for target in syntax.targets(node)):
+            wholes = [re.sub(r"(\[[^]]*\])+$", "", target) for target in syntax.targets(node)]
+            if not any(target == name or target.endswith(f".{name}") for target in wholes):
                 continue
             inside = syntax.function_at(run.source, node.lineno)
             if inside is not None and inside[0] is not None and inside[1].name == "__init__":

@@ -48,7 +48,7 @@ def _given(statement: ast.stmt) -> list[ast.expr]:
     if isinstance(statement, ast.AugAssign):
         return [statement.value]
     name = inplace.modified(ast.unparse(statement))
-    return inplace.values_written(statement, source.last_name(name)) if name else []
+    return inplace.values_written(statement, source.last_name(name.split("[", 1)[0])) if name else []
 
 
 def _follows_a_call(context: CuttingContext, write: Write) -> bool:
