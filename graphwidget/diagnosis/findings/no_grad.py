@@ -73,8 +73,9 @@ def where_cut(record: Record, call: BackwardCall, name: str) -> Place | None:
 
 
 def where_made_anew(record: Record, call: BackwardCall) -> FreshLeaf | None:
-    """The line that made the root of a call a leaf of its own, from numbers; None: the root is none, or unknown."""
-    if len(call.roots) != 1 or not call.roots[0].is_leaf:
+    """The line that made the one leaf of a call's root from numbers, or the root itself; None: there is none such."""
+    graph = next((one.graph for one in (call, *record.calls) if one.graph and one.n in (call.n, call.same_as)), None)
+    if len(call.roots) != 1 or (not call.roots[0].is_leaf and (graph is None or len(graph.leaves) > 1)):
         return None
     origins = _origins(record, call)
     return fresh_leaf(origins.values, expression(root_name(call)), origins.values.spot_of(call))
