@@ -160,6 +160,8 @@ class Setting:
             return False
         graph, reuse = self.reuse.graph, self.reuse
         mixed = (reuse.leading_to(reuse.boundary) & reuse.new) - reuse.made_of_the_old
+        if not reuse.brings_leaves:
+            mixed = set(reuse.new)  # there is no other term
         return all(graph.name_of(i) in _ADDING or _scales(graph, i) for i in mixed)
 
     @property

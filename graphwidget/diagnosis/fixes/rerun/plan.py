@@ -44,6 +44,8 @@ def _plan(setting: Setting, everything: bool) -> Rerun | None:
         return _keeper_inside_loop(setting, target)
     if not is_used(setting, again, target.text, target.line, target.loop):
         return None
+    if target.function and any(isinstance(one.node, ast.Expr) for one in again):
+        return None  # called for its effects, which each pass may undo
     what = quoted(again)
     if target.loop is not None:
         sentence = f"Move {what} into the loop, so that each iteration builds its own graph."

@@ -18,7 +18,7 @@ def propose(case: Case) -> Fix | None:
     reuse, setting = case.reuse, case.setting
     if not reuse.brings_leaves:
         return None  # nothing would be left to reach
-    if case.all_comes_from_one_container:
+    if case.drawn_at_random:
         return None
     cells, cuts = Cells.of(reuse.record), Cuts(setting)
     possible = [c for c in cuts.for_later() if not c.edits or fitting.possible(cells.texts, c.edits, cells.files)]

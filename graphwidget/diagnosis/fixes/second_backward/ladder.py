@@ -64,6 +64,6 @@ def fixes_of(ladder: Ladder, case: Case) -> tuple[Fix, ...]:
         fixes += filter(None, [retain.in_spite_of_steps(case)])
     if not any(fix.verified and not fix.starves for fix in fixes):
         carried = setting.carried_state or (setting.made_in_same_pass and not case.reuse.starved)
-        carried = carried and not case.all_comes_from_one_container
+        carried = carried and not case.drawn_at_random
         fixes += filter(None, [detach.in_words(case) if carried else recompute.in_words(case)])
     return tuple(sorted(fixes, key=lambda fix: (bool(fix.starves), bool(fix.starves) and not fix.verified)))
