@@ -183,7 +183,9 @@ _BUILT_AFTER: Ladder = (
     ),
     Rung(
         lambda case: (
-            (bool(case.reuse.exclusive_leaves) or case.all_comes_from_one_container) and clear.makes_sense(case)
+            (bool(case.reuse.exclusive_leaves) or case.all_comes_from_one_container)
+            and clear.makes_sense(case)
+            and not case.drawn_at_random
         ),
         (clear.propose,),
         "A buffer that is filled again was not emptied.",

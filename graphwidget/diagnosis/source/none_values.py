@@ -22,15 +22,18 @@ def may_be_a_number(text: str, statement: ast.stmt, path: str) -> bool:
     """Whether a path begins as a number in its class or function: ``self.kl = 0`` before ``self.kl += loss``."""
     found = source.function_at(text, statement.lineno)
     home = (found[0] or found[1]) if found is not None else source.parse(text)
-    given = ((s, t) for s, t in source.assigned_as(text, source.last_name(path)) if t == path)
-    numbers = [s for s, _ in given if isinstance(getattr(s, "value", None), ast.Constant) and _is_number(s)]
+    given = (s for s, target in source.assigned_as(text, source.last_name(path)) if target == path)
     within = {id(node) for node in ast.walk(home)} if home is not None else set()
-    return any(id(s) in within and s.lineno != statement.lineno for s in numbers)
+    return any(_gives_a_number(s, path) for s in given if id(s) in within and s.lineno != statement.lineno)
 
 
-def _is_number(statement: ast.AST) -> bool:
-    value = getattr(getattr(statement, "value", None), "value", None)
-    return isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(value, (int, float))
+def _gives_a_number(statement: ast.stmt, path: str) -> bool:
+    if isinstance(statement, ast.Assign):
+        value, element = source.given_to(statement, path)
+    else:
+        value, element = getattr(statement, "value", None), None
+    number = isinstance(value, ast.Constant) and isinstance(value.value, (int, float))
+    return number and element is None and isinstance(statement, (ast.Assign, ast.AnnAssign))
 
 
 def _gives_none(node: ast.AST, path: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from graphwidget.diagnosis.fixes.cuts.cut import Cut, CuttingContext, edges_of
 from graphwidget.diagnosis.reuse.lines_between import runs_between
@@ -31,7 +32,7 @@ def at_use(context: CuttingContext) -> Iterator[Cut]:
         yield from _where_made(context)
         made_of_it = _every_use(context, _first_with_names(context))
         if made_of_it is not None:
-            yield made_of_it
+            yield replace(made_of_it, a_guess=True)
         return
     yield first
     every = _every_use(context, context.reuse.boundary)

@@ -84,7 +84,8 @@ def _is_refilled(setting: Setting, container: str, plan: Sequence[str]) -> bool:
 def _begins_empty(texts: Collection[str], container: str) -> bool:
     """Whether all that the cells assign to such a name is an empty list, dict or queue."""
     last = container.rsplit(".", 1)[-1]
-    values = [getattr(s, "value", None) for text in texts for s, _ in syntax.assigned_as(text, last)]
+    given = [pair for text in texts for pair in syntax.assigned_as(text, last)]
+    values = [syntax.given_to(s, t)[0] if isinstance(s, ast.Assign) else getattr(s, "value", None) for s, t in given]
     shown = [ast.unparse(value) for value in values if value is not None]
     return bool(shown) and all(one in EMPTY or one.split("(", 1)[0].endswith("deque") for one in shown)
 

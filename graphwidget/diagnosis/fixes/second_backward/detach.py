@@ -22,11 +22,11 @@ def propose(case: Case) -> Fix | None:
         return None
     cells, cuts = Cells.of(reuse.record), Cuts(setting)
     possible = [c for c in cuts.for_later() if not c.edits or fitting.possible(cells.texts, c.edits, cells.files)]
-    if not possible:
-        return None
     leaves = filter(None, (one.with_leaves() for one in possible))  # where a gradient with respect to them is asked for
     working = next((one for one in (*possible, *leaves) if case.works_if_cut(one)), None)
-    made = working or possible[0]
+    made = working or next((one for one in possible if not one.a_guess), None)
+    if made is None:
+        return None
     price = cuts.price(made)
     if setting.only_added:
         name = Carrier(setting).name
