@@ -28,12 +28,13 @@ def may_be_a_number(text: str, statement: ast.stmt, path: str) -> bool:
 
 
 def _gives_a_number(statement: ast.stmt, path: str) -> bool:
+    value: ast.AST = source.given(statement)
     if isinstance(statement, ast.Assign):
         value, element = source.given_to(statement, path)
-    else:
-        value, element = getattr(statement, "value", None), None
+        if element is not None:
+            return False
     number = isinstance(value, ast.Constant) and isinstance(value.value, (int, float))
-    return number and element is None and isinstance(statement, (ast.Assign, ast.AnnAssign))
+    return number and isinstance(statement, (ast.Assign, ast.AnnAssign))
 
 
 def _gives_none(node: ast.AST, path: str) -> bool:
