@@ -25,13 +25,25 @@ from graphwidget.diagnosis.findings.refusals import (
     checkpoints,
     custom_functions,
     inference,
+    inner_calls,
+    out_of_memory,
     replicas,
     unexplained,
     unused,
 )
+from graphwidget.diagnosis.findings.refusals.checks import checks
 from graphwidget.diagnosis.findings.refusals.gradients import not_a_number, unlike, without_formula
 from graphwidget.diagnosis.findings.refusals.user_code import hooks, own_code
-from graphwidget.diagnosis.findings.silences import custom, flat, idle_step, kept_grads, loop_order, starved, unheld
+from graphwidget.diagnosis.findings.silences import (
+    constant,
+    custom,
+    flat,
+    idle_step,
+    kept_grads,
+    loop_order,
+    starved,
+    unheld,
+)
 from graphwidget.diagnosis.fixes.harm import destroys
 from graphwidget.diagnosis.locating import located
 from graphwidget.diagnosis.numbering import with_numbers, without_numbers
@@ -67,6 +79,7 @@ EXPLANATIONS: dict[str, Explanation] = {
     "checkpoint_inputs": checkpoints.of_inputs,
     "checkpoint_not_needed": checkpoints.of_unneeded,
     "ready_twice": replicas.of_ready_twice,
+    "out_of_memory": out_of_memory.of_call,
 }
 
 
@@ -86,6 +99,7 @@ DETECTORS: tuple[Detector, ...] = (
     starved.find,
     unheld.find,
     flat.find,
+    constant.find,
     kept_grads.find,
     loop_order.find,
     custom.find,
@@ -94,7 +108,7 @@ DETECTORS: tuple[Detector, ...] = (
 )
 
 # Reasons that are the same whether the call itself raised, or a call inside it: of a checkpoint, or of the user's code.
-_WHATEVER_CALLED = ("inference", "recomputed", "unpacked_twice", "ready_twice")
+_WHATEVER_CALLED = ("inference", "recomputed", "unpacked_twice", "ready_twice", "out_of_memory")
 
 _SEVERITIES = ("error", "warning", "info")
 _SIMULATED = ("second_backward", "inplace")  # kinds of finding whose fixes are simulated on the graph
@@ -156,12 +170,18 @@ def _of_call(record: Record, call: BackwardCall, *, leaving: bool = False) -> It
         return
     caught = unexplained.is_caught(record, call, leaving=leaving)
     found = (
-        _explained(record, call)
+        inner_calls.of_call(record, call, reason_of, _by_reason)
+        or checks.of_call(record, call, caught=caught)
+        or _explained(record, call)
         or own_code.of_call(record, call, caught=caught)
         or unexplained.of_call(record, call, caught=caught)
     )
     if found is not None:
         yield found
+
+
+def _by_reason(reason: str, record: Record, call: BackwardCall) -> Finding | None:
+    return EXPLANATIONS[reason](record, call)
 
 
 def _explained(record: Record, call: BackwardCall) -> Finding | None:
@@ -174,7 +194,7 @@ def _explained(record: Record, call: BackwardCall) -> Finding | None:
         or (within == "python" and reason in ("no_grad", "input", "unused"))
     ):
         return None  # the message is about another call's graph, or is the user's own
-    return EXPLANATIONS[reason](record, call)
+    return _by_reason(reason, record, call)
 
 
 def _identity(record: Record, finding: Finding) -> tuple[object, ...]:

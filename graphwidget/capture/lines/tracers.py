@@ -5,8 +5,8 @@
 * Python 3.10 and 3.11: `sys.settrace`, whose function returns None for every frame outside cells. A tracer
   that was installed before (a debugger, coverage) goes on working: ours calls it.
 
-Limit: a debugger that replaces the trace function while a cell runs hides the lines that it steps through.
-Nodes made there have no place.
+Limit: a debugger that replaces the trace function while a cell runs hides lines until the next call of a module, of
+`backward` or of an optimizer. Nodes made there have no place.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ class SettraceTracer(LineTracer):
 
         self._plain = trace
         self._trace: Any = trace
+        self._beside: Any = None  # the other tracer that `_trace` calls, too
 
     def start(self) -> None:
         theirs = sys.gettrace()
@@ -63,7 +64,7 @@ class SettraceTracer(LineTracer):
     def stop(self) -> None:
         theirs, in_threads = self._previous.pop()
         if sys.gettrace() in (self._trace, self._plain):
-            sys.settrace(theirs)
+            sys.settrace(theirs if self._previous else self._beside)
         threading.settrace(in_threads)
         self._trace = theirs if self._previous else self._plain
 
@@ -83,33 +84,27 @@ class SettraceTracer(LineTracer):
             sys.settrace(paused)
 
     def reclaim(self, frame: FrameType | None) -> None:
-        """Trace again once a debugger has gone. While it is active it keeps the trace function."""
-        if sys.gettrace() is None:
-            sys.settrace(self._trace)
-            self.resume(frame)
-        else:
-            self.skip()
+        """Trace again: beside a debugger that has installed itself over us, or alone once it has gone."""
+        theirs = sys.gettrace()
+        self._trace = self._combined(theirs) if theirs is not None else self._alone()
+        sys.settrace(self._trace)
+        self.resume(frame)
+
+    def _alone(self) -> Any:
+        self._beside = None
+        return self._plain
 
     def _combined(self, theirs: Any) -> Any:
-        """A trace function that calls the tracer that was installed before ours, and then ours."""
+        """A trace function that calls the tracer that was there before ours, and then ours."""
+        self._beside = theirs
 
         def trace(frame: FrameType, event: str, arg: object) -> Any:
             local = theirs(frame, event, arg)
-            if sys.gettrace() is not trace:  # coverage's C tracer installs itself again
-                sys.settrace(trace)
+            if sys.gettrace() is not trace:  # coverage's C tracer installs itself again; a debugger may have gone
+                self._trace = self._alone() if sys.gettrace() is None else trace
+                sys.settrace(self._trace)
             ours = self._plain(frame, event, arg)
-            if ours is None:
-                return local
-
-            def both(frame: FrameType, event: str, arg: object) -> Any:
-                nonlocal local
-                if local is not None:
-                    local = local(frame, event, arg)
-                ours(frame, event, arg)
-                return both
-
-            both.__self__ = ours.__self__  # type: ignore[attr-defined]
-            return both
+            return local if ours is None else _both(local, ours)
 
         return trace
 
@@ -133,7 +128,23 @@ class SettraceTracer(LineTracer):
     def _adopt(self, frame: FrameType, state: ThreadState) -> None:
         traced = TracedFrame(self.book.scope(frame.f_code), state, frame)  # type: ignore[arg-type]
         traced.set_passes_unknown()
-        frame.f_trace = traced.trace
+        local = frame.f_trace
+        alone = local is None or isinstance(getattr(local, "__self__", None), TracedFrame)
+        frame.f_trace = traced.trace if alone else _both(local, traced.trace)
+
+
+def _both(theirs: Any, ours: Any) -> Any:
+    """The local trace function of a frame that a debugger traces, too: its own, and then ours."""
+
+    def both(frame: FrameType, event: str, arg: object) -> Any:
+        nonlocal theirs
+        if theirs is not None:
+            theirs = theirs(frame, event, arg)
+        ours(frame, event, arg)
+        return both
+
+    both.__self__ = ours.__self__  # type: ignore[attr-defined]
+    return both
 
 
 class TracedFrame(FrameState):
@@ -172,7 +183,8 @@ class MonitoringTracer(LineTracer):
     """Lines through `sys.monitoring` (Python 3.12 and later).
 
     For code outside cells, the callback for the start of a function returns DISABLE, so each such function
-    costs one event in total.
+    costs one event in total. Events come from all threads and at all times, so that what `sys.settrace` leaves out by
+    itself is left out here: what a thread runs between its cells, and the frames that run a cell.
     """
 
     def __init__(
@@ -201,7 +213,7 @@ class MonitoringTracer(LineTracer):
             _mon.register_callback(self._tool, event, callback)
         for code in self.book.codes():
             self._listen(code)
-        _mon.set_events(self._tool, events.PY_START)
+        _mon.set_events(self._tool, events.PY_START | events.PY_UNWIND)  # there is no PY_UNWIND of one code object
 
     def _callbacks(self) -> list[tuple[int, Callable[..., Any]]]:
         events = _mon.events
@@ -210,6 +222,7 @@ class MonitoringTracer(LineTracer):
             (events.PY_RESUME, self._resumed),
             (events.PY_RETURN, self._left),
             (events.PY_YIELD, self._yielded),
+            (events.PY_UNWIND, self._unwound),
             (events.LINE, self._line_callback()),
             (events.JUMP, self._jumped),
         ]
@@ -227,14 +240,28 @@ class MonitoringTracer(LineTracer):
         _mon.free_tool_id(self._tool)
         self._tool = -1
 
+    def ask_again(self) -> None:
+        if self._tool >= 0:
+            _mon.restart_events()
+
+    def start(self) -> None:
+        thread = self.state()
+        thread.cells += 1
+        thread.asleep = False
+
+    def stop(self) -> None:
+        thread = self.state()
+        thread.cells = max(0, thread.cells - 1)
+        thread.asleep = thread.cells == 0
+
     def _adopt(self, frame: FrameType, state: ThreadState) -> None:
-        self._listen(frame.f_code)
         FrameState(self.book.scope(frame.f_code), state, frame).set_passes_unknown()  # type: ignore[arg-type]
+        self._listen(frame.f_code)
 
     def _listen(self, code: CodeType) -> None:
         if self._tool >= 0 and not _mon.get_local_events(self._tool, code):
             scope = self.book.scope(code)
-            if scope is not None and not scope.prepared:
+            if scope is not None and not scope.prepared:  # it has not run yet
                 scope.prepare()
             # A loop with its body on one line has no line event for its second pass.
             jumps = _mon.events.JUMP if scope is not None and any(loop.inline for loop in scope.loops) else 0
@@ -245,46 +272,68 @@ class MonitoringTracer(LineTracer):
             scope = self.book.scope(code)
             if scope is None:
                 return _mon.DISABLE
-            self._listen(code)
-            FrameState(scope, self.boundary(), sys._getframe(1))
+            thread = self.boundary()
+            if not thread.asleep:
+                FrameState(scope, thread, sys._getframe(1))
+                self._listen(code)
         except Exception as error:
             self.problem(error)
         return None
 
     def _resumed(self, code: CodeType, offset: int) -> Any:
         try:
-            self._settle(self.boundary(), sys._getframe(1), code)
+            self._settle(self.boundary(), sys._getframe(1), code, resumed=True)
         except Exception as error:
             self.problem(error)
         return None
 
     def _left(self, code: CodeType, offset: int, value: object) -> Any:
         try:
-            thread = self.boundary()
-            frame = sys._getframe(1)
-            state = self._settle(thread, frame, code)
-            if thread.watching == state.frame_id:
-                thread.report(frame, 0, state.scope)
-            thread.top = state.parent
+            self._leave(sys._getframe(1), code)
         except Exception as error:
             self.problem(error)
         return None
+
+    def _unwound(self, code: CodeType, offset: int, error: BaseException) -> Any:
+        """An exception leaves a function: one of any code of the program."""
+        if id(code) in self.book.scopes:
+            try:
+                self._leave(sys._getframe(1), code)
+            except Exception as problem:
+                self.problem(problem)
+        return None
+
+    def _leave(self, frame: FrameType, code: CodeType) -> None:
+        thread = self.boundary()
+        state = self._settle(thread, frame, code)
+        if state is not None:
+            if thread.watching == state.frame_id:
+                thread.report(frame, 0, state.scope)
+            thread.top = state.parent
 
     def _yielded(self, code: CodeType, offset: int, value: object) -> Any:
         try:
             thread = self.boundary()
             state = self._settle(thread, sys._getframe(1), code)
-            thread.top = state.parent
-            # The frame is resumed later, with its loop counts.
-            if len(thread.suspended) >= MAX_SUSPENDED:
-                thread.suspended.clear()
-            thread.suspended[state.frame_id] = state
+            if state is not None:
+                thread.top = state.parent
+                # The frame is resumed later, with its loop counts.
+                if len(thread.suspended) >= MAX_SUSPENDED:
+                    thread.suspended.clear()
+                thread.suspended[state.frame_id] = state
         except Exception as error:
             self.problem(error)
         return None
 
-    def _settle(self, thread: ThreadState, frame: FrameType, code: CodeType) -> FrameState:
-        """The state of `frame`, now the running one. Frames above it have ended with an exception, without an event."""
+    def _settle(
+        self, thread: ThreadState, frame: FrameType, code: CodeType, resumed: bool = False
+    ) -> FrameState | None:
+        """The state of `frame`, now the running one; None if it is not to be recorded.
+
+        `resumed`: it is a generator or a coroutine that goes on, and may have begun before the cell.
+        """
+        if thread.asleep:
+            return None
         key = id(frame)
         state = thread.top
         while state is not None and state.frame_id != key:
@@ -293,11 +342,15 @@ class MonitoringTracer(LineTracer):
             thread.top = state
             return state
         scope = self.book.scope(code)
-        assert scope is not None, "these events are local to the code of cells"
+        if scope is None:  # it was the user's own until a setting changed
+            _mon.set_local_events(self._tool, code, 0)
+            return None
         state = thread.suspended.pop(key, None)
         if state is not None and state.scope is scope:
             state.enter()
             return state
+        if not resumed:
+            return None  # it was running before the cell began: it is what runs the cell
         state = FrameState(scope, thread, frame)
         state.set_passes_unknown()
         return state
@@ -306,7 +359,8 @@ class MonitoringTracer(LineTracer):
         try:
             if to < offset:
                 state = self._settle(self.boundary(), sys._getframe(1), code)
-                state.again(to)
+                if state is not None:
+                    state.again(to)
         except Exception as error:
             self.problem(error)
         return None
@@ -330,6 +384,8 @@ class MonitoringTracer(LineTracer):
                 state = thread.top
                 if state is None or state.code_id != id(code) or state.recursive:
                     state = self._settle(thread, frame_at(1), code)
+                    if state is None:
+                        return
                 step = state.steps.get(line)
                 if step is None or thread.watching == state.frame_id:
                     state.stop(line, frame_at(1))

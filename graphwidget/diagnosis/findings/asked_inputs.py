@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells, Spot
-from graphwidget.diagnosis.wording import at, names, short
+from graphwidget.diagnosis.wording import at, names, own_path, short
 from graphwidget.model import BackwardCall, Finding, Fix, Record
 
 __all__ = ["explain"]
@@ -20,8 +20,10 @@ def explain(record: Record, call: BackwardCall) -> Finding:
     statement = Cells.of(record).statement(spot) if spot is not None else None
     text = ast.unparse(statement) if statement is not None and not hasattr(statement, "body") else call.place.source
     asked, written = call.inputs or (), source.asked(text, "inputs")
-    known = zip(asked, written) if len(asked) == len(written) else ()
-    without = tuple(text for ref, text in known if ref.node < 0)
+    known = written if len(asked) == len(written) else [own_path(ref) for ref in asked]
+    if len(written) == 1 and all(ref.node < 0 for ref in asked):
+        known = written  # one expression for all of them
+    without = tuple(name for ref, name in zip(asked, known) if ref.node < 0 and name)
     do = "does not" if len(without) < 2 else "do not"
     shown = names(without)
     return Finding(

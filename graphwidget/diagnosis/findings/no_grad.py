@@ -7,15 +7,15 @@ import re
 from dataclasses import replace
 
 from graphwidget.diagnosis.fixes import restore_graph
-from graphwidget.diagnosis.no_graph import frozen, switched, unrecorded
+from graphwidget.diagnosis.no_graph import frozen, gradients, inference_mode, own_functions, switched, unrecorded
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
 from graphwidget.diagnosis.no_graph.cutting import CUTTING, any_of
+from graphwidget.diagnosis.no_graph.differentiated_again import differentiated_again
 from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf, fresh_leaf
 from graphwidget.diagnosis.no_graph.origins import Cut, Origins
 from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source.functions import functions
 from graphwidget.diagnosis.source.optimizers import optimized
 from graphwidget.diagnosis.wording import UNNAMED, place_of, root_name, short, where
 from graphwidget.diagnosis.wording import at as line_of
@@ -48,7 +48,7 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         tensor=name,
         made_at=cause.place,
         cut_at=_cut_at(record, cause),
-        fixes=(cause.fix,),
+        fixes=(differentiated_again(record, call, cause.fix),),
     )
 
 
@@ -81,6 +81,18 @@ def where_made_anew(record: Record, call: BackwardCall) -> FreshLeaf | None:
     return fresh_leaf(origins.values, expression(root_name(call)), origins.values.spot_of(call))
 
 
+def where_made_numbers(record: Record, call: BackwardCall, leaf: FreshLeaf) -> Place | None:
+    """The line that had left the graph before a leaf was made anew from its values; None: the same line, or unknown."""
+    origins = _origins(record, call)
+    at = next((i for i, run in enumerate(origins.values.runs) if run is leaf.run), -1)
+    own = leaf.statement.lineno
+    for given in leaf.call.args:
+        for cut in origins.cuts(given, Spot(at, own)):
+            if (cut.run is not leaf.run or cut.statement.lineno != own) and cut.around is None:
+                return place_of(cut.run, cut.statement.lineno)
+    return None
+
+
 def _root(call: BackwardCall) -> str:
     """Return the root that has no graph: of several, torch's message gives its number."""
     number = re.match(r"element (\d+) of tensors", call.error or "")
@@ -99,6 +111,9 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
     root, spot = expression(name), origins.values.spot_of(call)
     made_of = _made_of(runs, name, root)
     cut = _cut(record, origins, root, spot)
+    inference = inference_mode.around_the_call(origins, call, name)
+    if inference is not None:
+        return inference
     off = switched.in_force(origins, root, spot, made_of)
     if off is not None and cut is not None:
         return Cause(off.text, replace(off.fix, verified=False), off.place)
@@ -113,7 +128,7 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
         or frozen.frozen(origins, root, spot, made_of)
         or unrecorded.from_a_library(origins, root, spot)
         or _compared(record, origins, root, spot)
-        or _marked(record, origins, root, spot)
+        or own_functions.without_history(record, origins, root, spot)
         or _unknown(origins, call, root, spot, made_of)
     )
 
@@ -137,22 +152,18 @@ def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause 
         found = frozen.frozen_modules(origins, sorted(modules)) if modules else None
         if found is not None:
             return found if sure is None else Cause(found.text, replace(found.fix, verified=False), found.place)
+    trained = optimized(list(record.runs.values()))
+    if trained and not any(trained & source.names_in(cut.statement) for cut in meant):
+        # The cuts may be of targets. A gradient without a graph is one that was measured.
+        found = gradients.behind(record, origins, root, spot)
+        if found is not None:
+            return found
     if sure is not None:
         alone = len({id(cut.statement) for cut in meant}) == 1
         # If there are several, and no optimizer shows which is wrong, each may be intended.
-        clear = alone or (bool(meant) and bool(optimized(list(record.runs.values()))))
+        clear = alone or (bool(meant) and bool(trained))
         return _cut_by(record, sure if clear else sure._replace(alone=False))
-    behind = (
-        (where, node if isinstance(node, ast.stmt) else origins.values.statement_of(where, node))
-        for where, node, _ in origins.back(root, spot)
-        if not isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.arg))
-    )
-    gradients = (
-        _gradient_without_graph(record, origins.values.runs[where.at], node)
-        for where, node in behind
-        if node is not None and hasattr(node, "value") and not origins.is_cut(where, node)
-    )
-    found = next((one for one in gradients if one is not None), None)
+    found = gradients.behind(record, origins, root, spot)
     return found or (_cut_by(record, cuts[0]) if cuts else None)
 
 
@@ -237,73 +248,6 @@ def _cut_by(record: Record, cut: Cut) -> Cause:
     )
 
 
-def _gradient_without_graph(record: Record, run: CellRun, statement: ast.stmt) -> Cause | None:
-    """Return the cause if a statement computes a gradient, or reads a `.grad`, for which no graph was built."""
-    place, text = place_of(run, statement.lineno), short(ast.unparse(statement))
-    lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
-    for call in record.calls:
-        here = call.place.line in lines and call.place.cell == run.cell
-        if not here or call.api != "autograd.grad" or call.result != "ok":
-            continue
-        if call.create_graph:
-            return _differentiated_once(record, call, text) or _constant(text, place)
-        fix = Fix(
-            "create_graph",
-            f"Pass `create_graph=True` in {text} ({where(place)}).",
-            False,
-            line_of(place),
-            "It keeps the graph, and builds one for the gradient.",
-            edits=text_edit.with_keyword(run.cell, run.source, statement, "create_graph=True"),
-        )
-        return Cause(f"The gradient from {text} ({where(place)}) has no graph.", fix, place)
-    nodes = list(ast.walk(_value(statement)))
-    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
-    with_graph = any(call.create_graph and call.api == "backward" for call in record.calls)
-    reads = any(isinstance(node, ast.Attribute) and node.attr == "grad" and id(node) not in called for node in nodes)
-    if reads and not with_graph:
-        words = "Use the result of `torch.autograd.grad(..., create_graph=True)` instead of `.grad`."
-        fix = Fix("autograd_grad_instead", words, False, line_of(place))
-        return Cause(f"{text} ({where(place)}) reads `.grad`, for which no graph was built.", fix, place)
-    return None
-
-
-def _differentiated_once(record: Record, call: BackwardCall, text: str) -> Cause | None:
-    """Return the cause if the call ran a cell's Function whose ``@once_differentiable`` backward builds no graph."""
-    ran = set(call.graph.names) if call.graph is not None else None
-    for one in functions(record):
-        run, function, found = one.run, one.backward, one.once
-        if function is None or found is None or (ran is not None and f"{one.name}Backward" not in ran):
-            continue
-        without = restore_graph.without_decorator(run.cell, run.source, function, found)
-        if without is None:
-            continue
-        line, edits = without
-        place = place_of(run, line)
-        sentence = f"Drop `@{found}` ({where(place)}), if all in that backward has a derivative."
-        return Cause(
-            f"`{one.name}.backward` is `@{found}` ({where(place)}): it builds no graph for its gradients. "
-            f"{text} got one of them, in spite of `create_graph=True`.",
-            Fix("differentiable_backward", sentence, False, line_of(place), edits=edits),
-            place,
-        )
-    return None
-
-
-def _constant(text: str, place: Place) -> Cause:
-    """Return the cause for a gradient that has no graph although `create_graph` was set."""
-    return Cause(
-        f"The gradient from {text} ({where(place)}) has no graph, although `create_graph=True` asks for one. It is "
-        "constant, or went through a backward that has no derivative itself.",
-        Fix("differentiable_op", "Compute the loss from a gradient that depends on what requires grad.", False),
-        place,
-    )
-
-
-def _value(statement: ast.stmt) -> ast.AST:
-    """Return the value of an assignment; of another statement, the statement itself."""
-    return getattr(statement, "value", None) or statement
-
-
 def _gradless(record: Record, cut: Cut) -> Cause:
     """Return the cause for a statement that ran in a block or function without grad mode."""
     run, statement, outer, name = cut.run, cut.statement, cut.around or cut.statement, cut.by
@@ -348,27 +292,6 @@ def _gradless(record: Record, cut: Cut) -> Cause:
         sentence = f"Drop `@{name}` (In[{run.cell}], line {line})."
     fix = Fix("remove_no_grad", sentence, works, at, edits=edits)
     return Cause(text, fix, place)
-
-
-def _marked(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
-    """Return the cause if a custom Function made the root, and says that its output is not differentiable."""
-    for _, node, _ in origins.back(root, spot):
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.arg)):
-            continue
-        applied = {name for name in source.calls_in(node) if name.endswith(".apply")}
-        for one in functions(record):
-            calls = [n for n in ast.walk(one.made) if isinstance(n, ast.Call)]
-            marks = [call for call in calls if _called(call) == "mark_non_differentiable"]
-            if f"{one.name}.apply" in applied and marks:
-                place = place_of(one.run, marks[0].lineno)
-                words = f"Leave out that line if a gradient should flow through `{one.name}`."
-                text = f"{short(place.source)} ({where(place)}) says that `{one.name}` has no derivative there."
-                return Cause(text, Fix("differentiable_op", words, False, line_of(place)), place)
-    return None
-
-
-def _called(call: ast.Call) -> str:
-    return ast.unparse(call.func).rsplit(".", 1)[-1]
 
 
 def _compared(record: Record, origins: Origins, root: ast.expr, spot: Spot, depth: int = 3) -> Cause | None:

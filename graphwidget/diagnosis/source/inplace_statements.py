@@ -113,11 +113,20 @@ def _is_module(node: ast.expr) -> bool:
 
 
 def _inplace_calls(statement: ast.stmt | None) -> Iterator[ast.Call]:
-    for node in ast.walk(statement) if statement else ():
+    for node in _outside_lambdas(statement) if statement else ():
         if isinstance(node, ast.Call) and isinstance(node.func, (ast.Attribute, ast.Name)):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
             if (name.endswith("_") and not name.endswith("__")) or _inplace_argument(node) is not None:
                 yield node
+
+
+def _outside_lambdas(statement: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a statement, without those of functions that it only makes: others call these."""
+    work = [statement]
+    while work:
+        node = work.pop(0)
+        yield node
+        work += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.Lambda)]
 
 
 def _inplace_argument(call: ast.Call) -> ast.keyword | None:

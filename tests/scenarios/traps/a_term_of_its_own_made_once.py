@@ -1,5 +1,6 @@
-# verified: recompute_in_loop detach
-# says: Move `u = net(x)` | only adds a term of its own to the loss
+# verified: recompute_in_loop
+# says: Move `u = net(x)`
+# never says: detach
 # %%
 import torch, torch.nn as nn
 torch.manual_seed(0)

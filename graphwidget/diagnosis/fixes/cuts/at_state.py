@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from graphwidget.diagnosis.fixes.cuts.cut import Cut, CuttingContext
 from graphwidget.diagnosis.fixes.cuts.state import Use, edges, with_the_name
 from graphwidget.diagnosis.source import text_edit
-from graphwidget.diagnosis.source.none_values import may_be_a_number, may_be_none
+from graphwidget.diagnosis.source.tensor_or_not import when_tensor
 from graphwidget.diagnosis.wording import short, spoken
 
 __all__ = ["before_use"]
@@ -37,10 +37,9 @@ def _before_use(context: CuttingContext, use: Use) -> Cut | None:
         sure = sure and (not names or context.detaching.sure(names))
         if context.detaching.is_field(path) and any(line.startswith(f"{path} = ") for line in new):
             return None
-        if may_be_none(text, use.statement, path):
-            new = [f"if {path} is not None:", *(f"    {line}" for line in new)]
-        elif may_be_a_number(text, use.statement, path):
-            new = [f"if hasattr({path}, 'detach'):", *(f"    {line}" for line in new)]
+        condition = when_tensor(text, use.statement, path)
+        if condition:
+            new = [f"if {condition}:", *(f"    {line}" for line in new)]
         lines += new
     gone = edges(context, use)
     if not lines or not gone:
