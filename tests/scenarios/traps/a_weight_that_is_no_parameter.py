@@ -1,5 +1,5 @@
 # verified:
-# says: `weighting.log_vars` is never trained | makes a plain tensor | Make it an `nn.Parameter`
+# says: `weighting.log_vars` is never trained | makes a plain tensor | Make it a parameter with `torch.nn.Parameter`
 # %%
 import torch, torch.nn as nn
 torch.manual_seed(0)

@@ -1,5 +1,5 @@
 # verified: clone_before_inplace
-# says: `.clone()` behind what
+# says: Read a copy of `boxes`
 # never says: boxes = boxes.clone()
 # %%
 import torch, torch.nn as nn

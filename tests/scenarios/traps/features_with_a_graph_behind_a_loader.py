@@ -1,5 +1,5 @@
 # verified: detach
-# says: Use `soft.detach()` in | `teacher.bias` and `teacher.weight` get no gradient
+# says: `teacher.bias` and `teacher.weight` get no gradient
 # never says: retain_graph=True
 # %%
 import torch, torch.nn as nn, torch.nn.functional as F

@@ -191,7 +191,7 @@ def _is_no_parameter(record: Record, line: Line, leaf: UnheldLeaf) -> Finding:
         [leaf],
         Fix(
             "register_modules",
-            f"Make it an `{new}`: then `parameters()` has it, and `.to(device)` and `state_dict()` too.",
+            f"Make it a parameter with `{new}`: then `parameters()` has it, and `.to(device)` and `state_dict()` too.",
             False,
             at(line.place),
             edits=text_edit.replace_node(
