@@ -33,7 +33,7 @@ class Cut:
     as_leaves
         The detached tensors require grad.
     a_guess
-        It is worth nothing unless a simulation shows that it works.
+        It is worth nothing unless a simulation shows that it works, and no trained leaf loses its gradient.
     """
 
     sentence: str

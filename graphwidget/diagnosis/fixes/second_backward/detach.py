@@ -25,7 +25,8 @@ def propose(case: Case) -> Fix | None:
     leaves = filter(None, (one.with_leaves() for one in possible))  # where a gradient with respect to them is asked for
     working = next((one for one in (*possible, *leaves) if case.works_if_cut(one)), None)
     made = working or next((one for one in possible if not one.a_guess), None)
-    if made is None:
+    starves = _starved(case)
+    if made is None or (made.a_guess and starves):
         return None
     price = cuts.price(made)
     if setting.only_added:
@@ -38,7 +39,7 @@ def propose(case: Case) -> Fix | None:
         at=made.at,
         price=price,
         edits=made.edits,
-        starves=_starved(case),
+        starves=starves,
     )
 
 
