@@ -11,7 +11,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from graphwidget.diagnosis.edited_files import with_edited_files
-from graphwidget.diagnosis.findings import inplace, leak, no_grad, none_grads, refused, second_backward, silent
+from graphwidget.diagnosis.findings import (
+    asked_inputs,
+    inplace,
+    leak,
+    no_grad,
+    none_grads,
+    refused,
+    second_backward,
+    silent,
+)
 from graphwidget.diagnosis.findings.refusals import (
     checkpoints,
     custom_functions,
@@ -55,7 +64,7 @@ Explanation = Callable[[Record, BackwardCall], Finding | None]
 EXPLANATIONS: dict[str, Explanation] = {
     "freed": second_backward.explain,
     "inplace": inplace.explain,
-    "input": lambda _, call: no_grad.of_input(call),
+    "input": asked_inputs.explain,
     "no_grad": no_grad.explain,
     "unused": unused.explain,
     "gradient": lambda record, call: custom_functions.of_gradient(record, call) or unlike.of_operation(record, call),

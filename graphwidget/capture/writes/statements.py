@@ -21,11 +21,12 @@ MAX_NAMES = 8  # tensors looked up by name for one line
 
 
 class Statement:
-    """A line that may write in place.
+    """A statement that may write in place.
 
-    `sure`: it looks like an in-place write. `chains`: the variables and attributes it names, as ``("self", "state")``,
-    the targets of writes first. `hidden`: the targets of writes through ``.data``, as in the source, each with its
-    chain. `runs`: how often it was compared. `wrote`: it has written.
+    `text`: as written; one of several lines on one line. `sure`: it looks like an in-place write. `chains`: the
+    variables and attributes it names, as ``("self", "state")``, the targets of writes first. `hidden`: the targets of
+    writes through ``.data``, as in the source, each with its chain. `runs`: how often it was compared. `wrote`: it has
+    written.
     """
 
     __slots__ = ("chains", "hidden", "optimizer", "runs", "sure", "text", "wrote")
@@ -100,8 +101,22 @@ def statements(source: str) -> dict[int, Statement]:
             statement = _classify(node, lines)
             if statement is not None:
                 for line in range(node.lineno, _end(node) + 1):
-                    found.setdefault(line, statement)
+                    found[line] = _of_one_line(found.get(line), statement, lines[line - 1])
     return found
+
+
+def _of_one_line(first: Statement | None, second: Statement, line: str) -> Statement:
+    """The statement of a line that begins with `first` and goes on with `second`: ``f(x); h.mul_(2)``.
+
+    If both look like writes, it cannot be known which of them has written: the whole line stands for both.
+    """
+    if first is None or second.sure > first.sure:
+        return second
+    if first.text == line.strip() or not (first.sure and second.sure):
+        return first
+    chains = tuple(dict.fromkeys((*first.chains, *second.chains)))
+    hidden = dict((*first.hidden, *second.hidden))
+    return Statement(line.strip(), True, chains, first.optimizer or second.optimizer, tuple(hidden.items()))
 
 
 def _end(node: ast.stmt) -> int:
@@ -142,9 +157,17 @@ def _classify(node: ast.stmt, lines: list[str]) -> Statement | None:
         return None
     named = [*written, *(p for p in _own_expressions(node) if isinstance(p, (ast.Attribute, ast.Name)))]
     chains = dict.fromkeys(chain for chain in map(_chain, named) if chain)
-    text = lines[node.lineno - 1].strip()
     hidden = {ast.unparse(owner): _chain(owner) for owner in map(_data, through) if owner is not None}
-    return Statement(text, sure, tuple(chains)[:MAX_NAMES], optimizer, tuple(hidden.items())[:MAX_NAMES])
+    return Statement(_text(node, lines), sure, tuple(chains)[:MAX_NAMES], optimizer, tuple(hidden.items())[:MAX_NAMES])
+
+
+def _text(node: ast.stmt, lines: list[str]) -> str:
+    """Return a statement on one line: as written, or as Python writes one of several lines. Of a block, its first."""
+    if hasattr(node, "body"):
+        return lines[node.lineno - 1].strip()
+    if node.lineno != node.end_lineno:
+        return ast.unparse(node)
+    return lines[node.lineno - 1].encode()[node.col_offset : node.end_col_offset].decode()
 
 
 def _data(node: ast.expr) -> ast.expr | None:

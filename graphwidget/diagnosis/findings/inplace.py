@@ -14,8 +14,8 @@ from graphwidget.diagnosis.reuse.inplace_modules import named, with_modules
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.wording import opening, own_path, place_of, short, when, where
-from graphwidget.engine.what_if import anything_stale
-from graphwidget.model import BackwardCall, Finding, Place, Record, Snapshot, Write
+from graphwidget.engine.what_if import anything_stale, reachable
+from graphwidget.model import BackwardCall, Finding, Kind, Place, Record, Snapshot, Write
 
 __all__ = ["explain", "would_fail"]
 
@@ -91,11 +91,20 @@ def _called_from(place: Place) -> str:
 
 
 def _retained(record: Record, call: BackwardCall) -> Setting | None:
-    """Return the reuse of the latest earlier call that ran the failed node and kept it with `retain_graph`."""
-    if call.graph is None or call.failed_uid is None:
+    """Return the reuse of the latest earlier call that ran the failed node and kept it with `retain_graph`.
+
+    Or the call in whose pass the node was made, without being run: a state was updated once more after the loss.
+    """
+    graph = call.graph
+    if graph is None or call.failed_uid is None:
         return None
     ran = [c for c in record.calls if c.n < call.n and call.failed_uid in c.executed]
-    return Setting(Reuse(record, call, ran[-1], call.graph)) if ran else None
+    if not ran:
+        seq = graph.seq[graph.index_of[call.failed_uid]]
+        inside = reachable(graph, (root.node for root in call.roots))
+        reached = {graph.uid[i] for i in inside if graph.kind[i] != Kind.ACCUMULATE}
+        ran = [c for c in record.calls if c.n < call.n and seq < c.newest_seq and reached.intersection(c.executed)][:1]
+    return Setting(Reuse(record, call, ran[-1], graph)) if ran else None
 
 
 def would_fail(record: Record) -> Iterator[Finding]:

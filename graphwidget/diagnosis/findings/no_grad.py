@@ -17,7 +17,7 @@ from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.optimizers import optimized
-from graphwidget.diagnosis.wording import UNNAMED, names, own_path, place_of, root_name, short, where
+from graphwidget.diagnosis.wording import UNNAMED, place_of, root_name, short, where
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene
 
@@ -73,8 +73,9 @@ def where_cut(record: Record, call: BackwardCall, name: str) -> Place | None:
 
 
 def where_made_anew(record: Record, call: BackwardCall) -> FreshLeaf | None:
-    """The line that made the root of a call a leaf of its own, from numbers; None: the root is none, or unknown."""
-    if len(call.roots) != 1 or not call.roots[0].is_leaf:
+    """The line that made the one leaf of a call's root from numbers, or the root itself; None: there is none such."""
+    graph = next((one.graph for one in (call, *record.calls) if one.graph and one.n in (call.n, call.same_as)), None)
+    if len(call.roots) != 1 or (not call.roots[0].is_leaf and (graph is None or len(graph.leaves) > 1)):
         return None
     origins = _origins(record, call)
     return fresh_leaf(origins.values, expression(root_name(call)), origins.values.spot_of(call))
@@ -90,26 +91,6 @@ def where_made_numbers(record: Record, call: BackwardCall, leaf: FreshLeaf) -> P
             if (cut.run is not leaf.run or cut.statement.lineno != own) and cut.around is None:
                 return place_of(cut.run, cut.statement.lineno)
     return None
-
-
-def of_input(call: BackwardCall) -> Finding:
-    """Return the finding of a call for the gradient of a tensor that does not require grad."""
-    asked, written = call.inputs or (), source.asked(call.place.source, "inputs")
-    known = written if len(asked) == len(written) else [own_path(ref) for ref in asked]
-    if len(written) == 1 and all(ref.node < 0 for ref in asked):
-        known = written  # one expression for all of them
-    without = tuple(text for ref, text in zip(asked, known) if ref.node < 0 and text)
-    do = "does not" if len(without) < 2 else "do not"
-    shown = names(without)
-    return Finding(
-        "no_grad",
-        "error",
-        f"{short(call.place.source)} asks for the gradient of {shown or 'a tensor'}, and no graph leads there.",
-        f"{shown or 'A tensor whose gradient was asked for'} {do} require grad.",
-        call.n,
-        tensor=without[0] if without else None,
-        fixes=(Fix("unfreeze", "Let it require grad before the loss is computed from it, or do not ask.", False),),
-    )
 
 
 def _root(call: BackwardCall) -> str:
@@ -259,6 +240,9 @@ def _cut_by(record: Record, cut: Cut) -> Cause:
     )
     shown = ".data" if cut.by == "data" else cut.by
     sentence = f"Compute the loss without `{shown}` ({where(place)})."
+    stacked, stacking = restore_graph.stacked(run.cell, run.source, statement) if cut.by == "tensor" else ("", ())
+    if stacking:
+        sentence, edits = f"Write {short(stacked)} in place of `torch.tensor` ({where(place)}).", stacking
     return Cause(
         text, Fix(CUTTING.get(cut.by, "differentiable_op"), sentence, works, line_of(place), edits=edits), place
     )

@@ -183,7 +183,11 @@ _BUILT_AFTER: Ladder = (
         "A loss of a gradient needs the graph of that gradient.",
     ),
     Rung(
-        lambda case: bool(case.reuse.exclusive_leaves) and clear.makes_sense(case),
+        lambda case: (
+            (bool(case.reuse.exclusive_leaves) or case.all_comes_from_one_container)
+            and clear.makes_sense(case)
+            and not case.drawn_at_random
+        ),
         (clear.propose,),
         "A buffer that is filled again was not emptied.",
     ),

@@ -193,7 +193,8 @@ def _first_line(record: Record, edits: Edits) -> Spot | None:
 def _left(record: Record, found: tuple[Write, ...], made: Place | None, taken: list[_Remedy]) -> list[Write]:
     """The writes that still modify what a node had saved, in order."""
     for remedy in taken:
-        if remedy.reads_copy and made is not None and source_line(made) == source_line(remedy.write.place):
+        line = _statement_of(record, at(remedy.write.place))
+        if remedy.reads_copy and made is not None and _statement_of(record, at(made)) == line:
             found = tuple(write for write in found if not set(write.storages) & set(remedy.write.storages))
     elsewhere: set[tuple[object, ...]] = set()
     left: list[Write] = []
@@ -293,13 +294,13 @@ def _at_the_write(
     rewritten = bool(edits or new)
     if write.inside is not None and not rewritten:
         yield _no_longer_in_place(record, write, write.inside)
-        if name is not None and write.paths and not _saves_what_it_writes(call, graph, write)[0]:
+        if name is not None and write.paths and not _saves_what_it_writes(record, call, graph, write)[0]:
             yield _copied(write, cell, line, name, short(write.by), name)
         return
     sentence = f"Write {short(new)} instead of {by}." if new else f"Write to a new tensor instead of {by}."
     if spot is not None:
         sentence = f"Make it with `inplace=False` (In[{spot[0]}], line {spot[1]})."
-    saved_there, saved_before = _saves_what_it_writes(call, graph, write)
+    saved_there, saved_before = _saves_what_it_writes(record, call, graph, write)
     copying = inplace_statements.reading_copies(write.by, name) if saved_there and not rewritten and name else ""
     if copying:
         yield _reading(record, write, str(name), copying, by, saved_before)
@@ -346,11 +347,14 @@ def _copied(write: Write, cell: str, line: int, name: str, before: str, through:
 def _reading(record: Record, write: Write, name: str, copying: str, by: str, saved_before: bool) -> _Remedy:
     """Copy what a write reads, and also what it modifies if nodes of other lines have saved that."""
     clone = f"{name} = {name}.clone()"
-    sentence = f"Read a copy of `{name}`: {short(copying)} instead of {by}."
+    instead = f"{short(copying)} instead of {by}"
+    if short(copying) == short(write.by):  # what differs is cut off
+        instead = f"`.clone()` behind what {by} reads"
+    sentence = f"Read a copy of `{name}`: {instead}."
     edits = _written_as(record, write, copying)
     cell = Cells.of(record).text(write.place.cell)
     if saved_before:
-        sentence = f"Modify a copy of `{name}`, and read another: `{clone}`, then {short(copying)} instead of {by}."
+        sentence = f"Modify a copy of `{name}`, and read another: `{clone}`, then {instead}."
         before = text_edit.insert_before(write.place.cell, cell, write.place.line or 0, [clone])
         edits = (*before, *edits) if before and edits else ()
     scoped = _scoped(cell, write.place.line or 0, name)
@@ -358,11 +362,14 @@ def _reading(record: Record, write: Write, name: str, copying: str, by: str, sav
 
 
 def _written_as(record: Record, write: Write, new: str) -> Edits:
-    """Write other text in place of the statement that writes, if nothing else is on its line."""
-    spot, cells = at(write.place), Cells.of(record)
-    if not new or spot is None or cells.line(spot) != write.by.strip():
+    """Write other text in place of the statement that writes."""
+    spot, written = at(write.place), source.statement_of(write.by)
+    if not new or spot is None or written is None:
         return ()
-    return text_edit.replace_line(spot[0], cells.text(spot[0]), spot[1], new)
+    text = Cells.of(record).text(spot[0])
+    there = [*source.beginning_at(text, spot[1]), *source.statements_at(text, spot[1])[-1:]]
+    same = next((s for s in there if not hasattr(s, "body") and ast.dump(s) == ast.dump(written)), None)
+    return text_edit.replace_node(spot[0], text, same, new) if same is not None else ()
 
 
 def _view(cell: str, line: int, name: str | None, tensor: str | None) -> source.Statement | None:
@@ -377,7 +384,13 @@ def _view(cell: str, line: int, name: str | None, tensor: str | None) -> source.
     return view if view in around or not hasattr(view, "body") else None
 
 
-def _saves_what_it_writes(call: BackwardCall, graph: Snapshot, write: Write) -> tuple[bool, bool]:
+def _statement_of(record: Record, spot: Spot | None) -> Spot | None:
+    """The cell and first line of the statement at a line: one statement may have several lines."""
+    around = source.statements_at(Cells.of(record).text(spot[0]), spot[1]) if spot is not None else []
+    return (spot[0], around[-1].lineno) if spot is not None and around else spot
+
+
+def _saves_what_it_writes(record: Record, call: BackwardCall, graph: Snapshot, write: Write) -> tuple[bool, bool]:
     """Whether a node of the writing line itself had saved what it writes, and whether a node of another line had.
 
     In ``state[t] = f(state[t - 1])`` a copy made before the line would be saved as well.
@@ -386,7 +399,11 @@ def _saves_what_it_writes(call: BackwardCall, graph: Snapshot, write: Write) -> 
     hidden = {i for i in inside if graph.kind[i] == Kind.COPY_SLICES and blame.reads_its_target(graph, i)}
     if inplace_statements.is_operator_on_part(write.by):
         hidden = set()  # ``h[0] *= w`` puts back what it has read, and torch saves a copy of that
-    here = {i for i in nodes | hidden if at(write.place) in lines_of(graph.place_of(i))}  # also in what the line calls
+    written = _statement_of(record, at(write.place))
+    # Also in what the line calls.
+    here = {
+        i for i in nodes | hidden if any(_statement_of(record, spot) == written for spot in lines_of(graph.place_of(i)))
+    }
     return bool(here) or inplace_statements.reads_what_it_writes(write.by), not nodes <= here
 
 

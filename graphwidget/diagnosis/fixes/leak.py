@@ -12,6 +12,7 @@ from graphwidget.diagnosis.source import containers, text_edit
 from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.containers import EMPTY
 from graphwidget.diagnosis.source.detaching import detached
 from graphwidget.diagnosis.source.paths import is_code, local
 from graphwidget.diagnosis.wording import at, names, outer_at, root_name, short, spoken, where
@@ -32,8 +33,8 @@ def _cells(record: Record) -> list[CellRun]:
 def for_pile(record: Record, pile: Pile, lasting: bool) -> tuple[Fix, ...]:
     """Fixes for graphs that pile up; `lasting`: the graphs are still alive now."""
     name, place = spoken(pile.name), pile.graph.place_of(pile.owners[0].node)
-    keep = _cut_each_time(record, pile) if pile.chain else keep_numbers(record, pile.name, pile.owners)
-    keep = keep or _hand_over_numbers(record, pile)
+    keep = _cut_each_time(record, pile) if pile.chain else None
+    keep = keep or keep_numbers(record, pile.name, pile.owners) or _hand_over_numbers(record, pile)
     if keep is None:
         line = f" ({where(place)})" if where(place) else ""
         keep = Fix(
@@ -177,6 +178,8 @@ def _cut_each_time(record: Record, pile: Pile) -> Fix | None:
         if not statements or run.cell is None or len(pile.paths) > 1:
             continue
         statement, target = _that_made(pile, run, statements)
+        if ast.unparse(source.given(statement)) in EMPTY:
+            continue  # where the container begins: other lines put something in
         here = f"In[{run.cell}], line {statement.lineno}"
         if isinstance(statement, ast.AugAssign):
             edits = containers.detached_value(run.cell, run.source, statement.value)

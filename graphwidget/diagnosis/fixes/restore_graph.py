@@ -14,6 +14,7 @@ from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.source.torch_names import has_parameters
 from graphwidget.model import CellRun, TextEdit
 
+_NUMBER = re.compile(r"\.(item|tolist|numpy|detach|data)\b|^(float|int|len)\(")
 _FREEZES = re.compile(r"requires_grad_\(False\)|requires_grad *= *False")
 
 
@@ -29,6 +30,32 @@ def without(cell: int | None, text: str, statement: ast.stmt, cut: str) -> Edits
         for function, whole in cuts
         if isinstance(function, ast.Attribute) and function.attr == cut
     )
+
+
+def stacked(cell: int | None, text: str, statement: ast.stmt) -> tuple[str, Edits]:
+    """``torch.stack(losses)`` for ``torch.tensor(losses)`` of a list of computed tensors, and the edit that writes it.
+
+    Empty where the list may hold numbers, or is none.
+    """
+    calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and ast.unparse(n.func) == "torch.tensor"]
+    if len(calls) != 1 or len(calls[0].args) != 1:
+        return "", ()
+    given = calls[0].args[0]
+    values: list[ast.expr] = [given]
+    if isinstance(given, ast.Name):
+        values = [v for one, _ in source.assigned_as(text, given.id) if isinstance(v := source.given(one), ast.expr)]
+    elements: list[ast.expr] = []
+    for value in values:
+        if not isinstance(value, (ast.List, ast.ListComp)):
+            return "", ()
+        elements += value.elts if isinstance(value, ast.List) else [value.elt]
+    for node in source.nodes_of(text) if isinstance(given, ast.Name) else ():
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == f"{ast.unparse(given)}.append":
+            elements += node.args
+    if not elements or any(isinstance(one, ast.Constant) or _NUMBER.search(ast.unparse(one)) for one in elements):
+        return "", ()
+    new = f"torch.stack({ast.unparse(given)})"
+    return new, text_edit.replace_node(cell, text, calls[0], new)
 
 
 def feeding(around: ast.stmt, statement: ast.stmt) -> tuple[ast.stmt, set[str]]:

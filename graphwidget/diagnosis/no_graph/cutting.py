@@ -5,6 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+# Functions of tensors that have no derivative: they count, compare, or name positions. A test asks torch about each.
+NOT_DIFFERENTIABLE = (
+    *("argmax", "argmin", "argsort", "argwhere", "nonzero", "count_nonzero", "bincount", "histc"),
+    *("bucketize", "searchsorted", "isin", "one_hot", "multinomial", "sample", "long", "int", "short", "byte", "bool"),
+    *("eq", "ne", "lt", "le", "gt", "ge", "equal", "isclose", "isnan", "isinf", "isfinite", "signbit"),
+    *("greater", "greater_equal", "less", "less_equal", "not_equal"),
+    *("logical_and", "logical_or", "logical_not", "logical_xor"),
+)
+
 # Calls whose result has no graph although their argument has one.
 CUTTING = {
     "detach": "detach",
@@ -13,15 +22,8 @@ CUTTING = {
     "item": "no_grad_or_item",
     "numpy": "differentiable_op",
     "tolist": "differentiable_op",
-    "argmax": "differentiable_op",
-    "argmin": "differentiable_op",
-    "argsort": "differentiable_op",
-    "long": "differentiable_op",
-    "int": "differentiable_op",
-    "bool": "differentiable_op",
-    "multinomial": "differentiable_op",
-    "sample": "differentiable_op",
     "tensor": "differentiable_op",
+    **dict.fromkeys(NOT_DIFFERENTIABLE, "differentiable_op"),
 }
 
 LIBRARIES = {"torch", "F", "functional"}

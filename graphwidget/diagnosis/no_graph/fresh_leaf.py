@@ -1,6 +1,6 @@
 """A tensor that is a leaf although it should be computed: the line that made it anew from numbers.
 
-Only what is handed on as it is counts: a name, an element of a tuple, what a function returns.
+Only what is handed on as it is counts, or as its sum or mean: a name, an element of a tuple, what a function returns.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from graphwidget.diagnosis.no_graph.cutting import is_library
 from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.model import CellRun
@@ -16,6 +17,7 @@ from graphwidget.model import CellRun
 __all__ = ["FreshLeaf", "fresh_leaf"]
 
 _MOST = 100  # expressions that are followed
+_REDUCING = ("mean", "sum")  # the loss of a list of losses
 _MAKERS = ("tensor", "as_tensor", "Parameter")
 
 
@@ -66,6 +68,8 @@ def _handed_on(values: Values, asked: _Asked) -> Iterator[_Asked]:
         yield _Asked(node.value, spot, node.slice.value)
     elif isinstance(node, ast.IfExp):
         yield from (_Asked(one, spot, element) for one in (node.body, node.orelse))
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _REDUCING:
+        yield _Asked(node.args[0] if is_library(node.func.value) and node.args else node.func.value, spot, None)
     elif isinstance(node, ast.Call):
         for at, made in _called(values, ast.unparse(node.func), spot):
             for one in values.returned(made):

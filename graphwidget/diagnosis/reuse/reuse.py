@@ -140,6 +140,13 @@ class Reuse:
                     stack.append(user)
         return found
 
+    @cached_property
+    def made_of_the_old(self) -> frozenset[int]:
+        """New nodes that lead to leaves only through the old part: a gradient gets nowhere else from them."""
+        known = self.old | self.new
+        beside = self.leading_to(i for i in self.new if any(to not in known for to in self.graph.next(i)))
+        return frozenset((self.leading_to(self.boundary) & self.new) - beside)
+
     # leaves
 
     @property

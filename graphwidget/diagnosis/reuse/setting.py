@@ -12,7 +12,6 @@ from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells, Spot
 from graphwidget.diagnosis.source.paths import local, root_of
 from graphwidget.diagnosis.wording import lasting_name, root_name, source_line
-from graphwidget.engine.what_if import reachable
 from graphwidget.model import CellRun, Kind, Place, Snapshot
 
 __all__ = ["Setting"]
@@ -172,16 +171,18 @@ class Setting:
 
     @cached_property
     def only_added(self) -> bool:
-        """Whether the carrier is a term of the root, made once: added, perhaps with a factor, and used in no other way.
+        """Whether the old part reaches the root only in terms of its own, which are added: ``(residual ** 2).mean()``.
 
-        Detached it would have no effect. A running total is no such term: its terms have had their gradients.
+        Nothing else that has a graph takes part in such a term: detached, it would have no effect on any gradient. A
+        running total is no such term: its terms have had their gradients.
         """
         if self.reuse.same_root or self.carried_state:
             return False
-        graph = self.reuse.graph
-        other = (i for i in self.reuse.new if graph.name_of(i) not in _ADDING and not _scales(graph, i))
-        used_otherwise = reachable(graph, (to for i in other for to in graph.next(i)))
-        return not used_otherwise.intersection(self.reuse.boundary)
+        graph, reuse = self.reuse.graph, self.reuse
+        mixed = (reuse.leading_to(reuse.boundary) & reuse.new) - reuse.made_of_the_old
+        if not reuse.brings_leaves:
+            mixed = set(reuse.new)  # there is no other term
+        return all(graph.name_of(i) in _ADDING or _scales(graph, i) for i in mixed)
 
     @property
     def one_cell_builds_the_rest(self) -> bool:

@@ -10,8 +10,9 @@ from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.paths import Steps, steps
 from graphwidget.model import TextEdit
 
-__all__ = ["detached_in", "detached_value", "taken_in"]
+__all__ = ["EMPTY", "detached_in", "detached_value", "taken_in"]
 
+EMPTY = ("[]", "list()", "{}", "dict()")  # what a container begins with
 _KEEPING = ("append", "appendleft", "add", "insert")
 _KEEPING_ALL = ("extend", "extendleft")
 

@@ -59,6 +59,8 @@ def _lines(paths: Collection[str], shown: _Shown) -> list[str]:
         groups.setdefault(("".join(parts[: len(parts) - inner]), inner), []).append(parts[len(parts) - inner :])
     lines: list[str] = []
     for (holder, inner), found in groups.items():
+        if inner and len(parts := steps(holder)) > 1 and shown.is_field(parts):
+            continue  # nothing can be assigned to a field of a tuple
         if inner == 0:
             lines.append(f"{holder} = {holder}.detach()")
         elif inner == 1:

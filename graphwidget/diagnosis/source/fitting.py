@@ -177,11 +177,13 @@ def _assigns_nowhere(after: dict[int, str], written: Collection[Spot]) -> bool:
 
 
 def _names_read(texts: dict[int, str], cell: int, line: int) -> set[str]:
-    """Names that a line reads, without the variables of its own comprehensions and lambdas."""
+    """Names that a line reads, without the variables of its own comprehensions, lambdas, and loops of one line."""
     found = source.statements_at(texts[cell], line)
     nodes = list(ast.walk(found[-1])) if found else []
     own = {name for node in nodes if isinstance(node, ast.comprehension) for name in source.names_in(node.target)}
     own |= _argument_names(nodes)
+    loops = (one for one in found if isinstance(one, (ast.For, ast.AsyncFor)) and one.lineno == line)
+    own |= {name for one in loops for name in source.names_in(one.target)}
     names = (node for node in nodes if isinstance(node, ast.Name) and node.lineno == line)
     return {node.id for node in names if isinstance(node.ctx, ast.Load)} - own
 

@@ -41,13 +41,20 @@ def modified(text: str) -> str | None:
         return _base(statement.targets[0])
     for call in inplace_calls(statement):
         if isinstance(call.func, ast.Attribute) and not is_module(call.func.value):
-            return _base(call.func.value)
+            return _base(_first_of_chain(call.func.value))
         if call.args:
             return _base(call.args[0])
     if isinstance(statement, (ast.Assign, ast.Expr)) and isinstance(statement.value, ast.Call):
         arguments = statement.value.args
         return _base(arguments[0]) if len(arguments) == 1 else None
     return None
+
+
+def _first_of_chain(node: ast.expr) -> ast.expr:
+    """``p`` of ``p.mul_(0.9).add_(q)``, whose first call returns what it has modified."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
+        node = node.func.value
+    return node
 
 
 def element(text: str) -> str | None:
@@ -79,17 +86,25 @@ def written(statement: ast.stmt) -> set[str]:
 def values_written(statement: ast.stmt, last: str) -> list[ast.expr]:
     """What in-place methods of one statement write into an attribute or name called `last`: no numbers.
 
-    ``self.mean.mul_(0.9).add_(0.1 * m)`` writes ``0.1 * m``.
+    ``self.mean.mul_(0.9).add_(0.1 * m)`` writes ``0.1 * m``. So does it with ``mul_(self.decay)``: beside another
+    value, a name that only scales is taken for a number.
     """
     found: list[ast.expr] = []
+    scales: list[ast.expr] = []
     for call in inplace_calls(statement):
         base: ast.expr = call.func.value if isinstance(call.func, ast.Attribute) else call.func
         while isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute):
             base = base.func.value
+        while isinstance(base, ast.Subscript):
+            base = base.value
         name = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", None)
-        if name == last:
-            found += [one for one in call.args if not isinstance(one, ast.Constant)]
-    return found
+        if name != last:
+            continue
+        given = [one for one in call.args if not isinstance(one, ast.Constant)]
+        method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        named = all(isinstance(one, (ast.Name, ast.Attribute)) for one in given)
+        (scales if method in ("mul_", "div_") and named else found).extend(given)
+    return found or scales
 
 
 def has_other_form(method: str) -> bool:

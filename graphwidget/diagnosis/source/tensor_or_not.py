@@ -34,7 +34,10 @@ def _gives(node: ast.AST, path: str, *kinds: type) -> bool:
     if isinstance(node, (ast.Assign, ast.AnnAssign)):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         flat = [one for target in targets for one in ast.walk(target) if isinstance(one, ast.expr)]
-        return _is(node.value, kinds) and any(ast.unparse(one) in (path, name) for one in flat)
+        wanted = [target for one in flat if (target := ast.unparse(one)) in (path, name)]
+        if isinstance(node, ast.Assign):
+            return any(_is(source.given_to(node, one)[0], kinds) for one in wanted)
+        return _is(node.value, kinds) and bool(wanted)
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         given = [*node.args.defaults, *node.args.kw_defaults]
         named = {one.arg for one in (*node.args.args, *node.args.kwonlyargs)}

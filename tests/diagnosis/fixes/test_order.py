@@ -39,7 +39,8 @@ def case(**facts):
     reuse = SimpleNamespace(**{name: facts.get(name, None) for name in names.split()})
     for call in ("earlier", "later"):
         setattr(reuse, call, SimpleNamespace(place=SimpleNamespace(run=facts.get(call))))
-    return SimpleNamespace(setting=setting, reuse=reuse, stepped=facts.get("stepped", False))
+    own = {n: facts.get(n, False) for n in ("stepped", "all_comes_from_one_container", "drawn_at_random")}
+    return SimpleNamespace(setting=setting, reuse=reuse, **own)
 
 
 @pytest.mark.parametrize(

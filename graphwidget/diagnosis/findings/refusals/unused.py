@@ -180,6 +180,7 @@ def _cut(record: Record, call: BackwardCall, root: str, name: str | None, shown:
     spot = origins.values.spot_of(call)
     wanted = {name, name.rsplit(".", 1)[-1] if "." in name else name}
     found = [one for one in origins.cuts(expression(root), spot) if _goes_back(origins, one, wanted)]
+    found = [one for one in found if not _makes_the_input(call, one, wanted)]
     if len({(one.run.run, one.statement.lineno) for one in found}) != 1:
         return None
     cut = found[0]
@@ -196,6 +197,17 @@ def _cut(record: Record, call: BackwardCall, root: str, name: str | None, shown:
     id_ = "remove_no_grad" if cut.around is not None else "find_the_cut"
     fix = Fix(id_, f"If the gradient is wanted, {do} ({where(place)}).", False, at(place), edits=edits)
     return _Why(text, place, (fix,))
+
+
+def _makes_the_input(call: BackwardCall, cut: Cut, wanted: set[str]) -> bool:
+    """Whether the line that cuts gives the input its value, in the function that asks: ``x = (x + step).detach()``.
+
+    What is computed from that is computed from the input.
+    """
+    there = source.function_at(cut.run.source, cut.statement.lineno)
+    name = there[1].name if there is not None else ""
+    asking = (call.place.function or "").rpartition(".")[2]
+    return name == asking and bool(wanted & set(source.targets(cut.statement)))
 
 
 def _goes_back(origins: Origins, cut: Cut, wanted: set[str]) -> bool:

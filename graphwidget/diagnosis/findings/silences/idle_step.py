@@ -12,8 +12,10 @@ from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf
 from graphwidget.diagnosis.source import paths, text_edit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.torch_names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, lasting_name, names, place_of, root_name, short, where
-from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Write
+from graphwidget.engine.what_if import reachable
+from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Leaf, Place, Record, Write
 
 _STEP = ".step"
 
@@ -31,11 +33,13 @@ def find(record: Record) -> Iterator[Finding]:
         before = [call for call in record.calls if call.n < step.after_calls and call.result == "ok"]
         if run is not None and before:
             given = _given_gradients(record, before[-1], step)
-            if not given or not known.issuperset(given):
+            if not given or not known.issuperset(given):  # None: unknown, or none of its own
                 yield from _of(record, run, step, before[-1], given)
 
 
-def _of(record: Record, run: CellRun, step: Write, call: BackwardCall, given: tuple[str, ...]) -> Iterator[Finding]:
+def _of(
+    record: Record, run: CellRun, step: Write, call: BackwardCall, given: tuple[str, ...] | None
+) -> Iterator[Finding]:
     owner = _owner(step)
     named = tuple(path for path in map(paths.local, step.paths) if ".param_groups[" not in path)
     cleared = _cleared(run, step, call, {owner, *map(paths.root_of, named)})
@@ -48,8 +52,9 @@ def _of(record: Record, run: CellRun, step: Write, call: BackwardCall, given: tu
         text = f"Clear them before the backward: move {line} in front of {where(call.place)}."
         spot = (run.cell, cleared.lineno) if run.cell is not None else None
         fixes = (Fix("zero_grad_or_step_order", text, False, spot, "It costs nothing."),)
-    elif given and named:
-        why = f"It has {names(named)}, which took no part in the backward before it: that reached {names(given)}."
+    elif given is not None and named:
+        reached = f": that reached {names(given)}" if given else ""
+        why = f"It has {names(named)}, which took no part in the backward before it{reached}."
         cause = where_cut(record, call, root_name(call))
         leaf = where_made_anew(record, call)
         if leaf is not None:
@@ -66,7 +71,14 @@ def _of(record: Record, run: CellRun, step: Write, call: BackwardCall, given: tu
     elif given:
         whose = f"`{owner}`" if owner else "the optimizer"
         why = f"The backward before it gave gradients to {names(given)}, which {whose} does not have."
-        fixes = (_rebuilt(record, owner, given),)
+        made = _optimizer_made(record, owner)
+        replacing = unheld.replaced_at(record, made, given) if made is not None else None
+        if replacing is not None and owner in source.targets(replacing.statement):
+            replacing = None  # it makes the optimizer, too
+        if made is not None and replacing is not None:
+            why += f" {replacing.shown} made them after {made.shown} had made the optimizer."
+            cause = replacing.place
+        fixes = (_rebuilt(record, owner, given, replacing),)
     else:
         return
     yield Finding(
@@ -77,7 +89,7 @@ def _of(record: Record, run: CellRun, step: Write, call: BackwardCall, given: tu
         call.n,
         made_at=step.place,
         cause=cause,
-        names=named or given,
+        names=named or given or (),
         fixes=fixes,
     )
 
@@ -119,16 +131,33 @@ def _handed_on(leaf: FreshLeaf) -> Fix:
     return Fix("differentiable_op", text, False, spot)
 
 
-def _rebuilt(record: Record, owner: str, given: tuple[str, ...]) -> Fix:
-    """Return a fix that repeats the line that made the optimizer, if its parameters are leaves of the backward."""
+def _optimizer_made(record: Record, owner: str) -> unheld.Line | None:
+    """Return the one statement that makes an optimizer and gives it the name of the one that steps."""
+    found = [
+        unheld.Line(run, statement)
+        for run in Cells.of(record).latest
+        for statement, _ in source.assigned_as(run.source, source.last_name(owner))
+        if OPTIMIZER.search(ast.unparse(statement))
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _rebuilt(record: Record, owner: str, given: tuple[str, ...], replacing: unheld.Line | None) -> Fix:
+    """Return a fix that repeats the line that made the optimizer, if its parameters are leaves of the backward.
+
+    Not a line that makes other things, too: ``model, opt = build()`` would make another model.
+    """
     text = "Make the optimizer of the parameters that the backward reaches"
+    if replacing is not None:
+        return Fix("new_optimizer", f"{text}, after {replacing.shown}.", False, at(replacing.place))
     for _, run in sorted(record.runs.items(), reverse=True):
         made = source.assignments(run.source, owner)[-1:]
         if made and run.cell is not None:
             line = (run.cell, made[0].lineno)
             about = source.names_in(made[0]) & {path.split(".")[0].split("[")[0] for path in given}
-            again = f": run {short(ast.unparse(made[0]))} (In[{line[0]}], line {line[1]}) again" if about else ""
-            return Fix("new_optimizer", f"{text}{again}.", False, line)
+            alone = list(source.targets(made[0])) == [owner]
+            again = f": run {short(ast.unparse(made[0]))} (In[{line[0]}], line {line[1]}) again"
+            return Fix("new_optimizer", f"{text}{again if about and alone else ''}.", False, line)
     return Fix("new_optimizer", f"{text}.", False, None)
 
 
@@ -144,14 +173,21 @@ def _cleared(run: CellRun, step: Write, call: BackwardCall, whose: Collection[st
     return next((one for one, names in zip(order[first:], called[first:]) if clearing & set(names)), None)
 
 
-def _given_gradients(record: Record, call: BackwardCall, step: Write) -> tuple[str, ...]:
-    """Return the leaves of a call; none if the optimizer has some of them: then other code removed their gradients."""
-    known = (one.graph for one in (call, *record.calls) if one.n in (call.n, call.same_as))
-    graph = next((graph for graph in known if graph is not None), None)
-    leaves = [leaf for leaf in graph.leaves.values() if leaf.paths] if graph is not None else []
-    if any(set(leaf.paths) & set(step.paths) for leaf in leaves):
-        return ()
-    return tuple(sorted(lasting_name(record, leaf.paths) for leaf in leaves))
+def _given_gradients(record: Record, call: BackwardCall, step: Write) -> tuple[str, ...] | None:
+    """Return the names of the leaves of a call; some leaves may have none.
+
+    None: it had no leaves, or they are unknown, or the optimizer has some: then other code removed their gradients.
+    """
+    known = (one for one in (call, *record.calls) if one.n in (call.n, call.same_as))
+    found = next(((one, one.graph) for one in known if one.graph is not None), None)
+    leaves: list[Leaf] = []
+    if found is not None:  # the graph may have other parts, which the call did not reach
+        like, graph = found
+        inside = reachable(graph, (root.node for root in like.roots))
+        leaves = [leaf for index, leaf in graph.leaves.items() if index in inside]
+    if not leaves or any(set(leaf.paths) & set(step.paths) for leaf in leaves):
+        return None
+    return tuple(sorted(lasting_name(record, leaf.paths) for leaf in leaves if leaf.paths))
 
 
 def _owner(step: Write) -> str:

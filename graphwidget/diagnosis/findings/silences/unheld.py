@@ -1,8 +1,8 @@
 """Leaves that backward reaches and no optimizer holds: replaced or added after the optimizer was made, or in a list.
 
 Leaves may be left out on purpose. So it is said only where a reason is known: parameters in a container of Python's
-that no module registers; an optimizer that was made of all parameters of a module, of which the leaf is one now; or
-parameters that only an optimizer holds.
+that no module registers; a tensor as an attribute of a module that is no parameter; an optimizer that was made of all
+parameters of a module, of which the leaf is one now; or parameters that only an optimizer holds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from graphwidget.diagnosis.source.torch_names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, names, place_of, short, spoken, where
 from graphwidget.model import CellRun, Finding, Fix, Place, Record, UnheldLeaf
 
-__all__ = ["find"]
+__all__ = ["Line", "find", "replaced_at"]
 
 MOST_NAMED = 4
 _LISTS = (ast.List, ast.ListComp, ast.Tuple)
@@ -28,7 +28,9 @@ _DICTS = (ast.Dict, ast.DictComp)
 _REGISTERING = ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
 
 
-class _Line(NamedTuple):
+class Line(NamedTuple):
+    """A statement in the text of a cell."""
+
     run: CellRun
     statement: ast.stmt
 
@@ -43,7 +45,7 @@ class _Line(NamedTuple):
 
 def find(record: Record) -> Iterator[Finding]:
     """Yield one finding for the leaves of each reason."""
-    contained: dict[int, tuple[_Line, list[UnheldLeaf]]] = {}
+    contained: dict[int, tuple[Line, list[UnheldLeaf]]] = {}
     left: list[UnheldLeaf] = []
     for leaf in record.unheld:
         line = _container(record, leaf)
@@ -51,9 +53,11 @@ def find(record: Record) -> Iterator[Finding]:
             contained.setdefault(id(line.statement), (line, []))[1].append(leaf)
         elif leaf.parameter:
             left.append(leaf)
+        elif (line := _plain_attribute(record, leaf)) is not None:
+            yield _is_no_parameter(record, line, leaf)
     for line, leaves in contained.values():
         yield _in_container(record, line, leaves)
-    made: dict[int, tuple[_Line, list[UnheldLeaf]]] = {}
+    made: dict[int, tuple[Line, list[UnheldLeaf]]] = {}
     optimizers = _optimizers(record) if left else []
     for leaf in left:
         whole = [one for one in optimizers if _is_of(one, leaf.path)] if _is_registered(record, leaf) else []
@@ -76,14 +80,14 @@ def _named(leaves: list[UnheldLeaf]) -> tuple[str, ...]:
 # ------------------------------------------------------------------ in a list of Python's
 
 
-def _container(record: Record, leaf: UnheldLeaf) -> _Line | None:
+def _container(record: Record, leaf: UnheldLeaf) -> Line | None:
     """The one statement that puts a leaf into a list, tuple or dict of a module: ``self.layers = [...]``."""
     parts = _parts(leaf.path)
     for name, index in zip(parts, parts[1:]):
         if not index.startswith("["):
             continue
         found = [
-            _Line(run, one)
+            Line(run, one)
             for run in Cells.of(record).latest
             for cls in _classes(run)
             for one in ast.walk(cls)
@@ -94,7 +98,7 @@ def _container(record: Record, leaf: UnheldLeaf) -> _Line | None:
     return None
 
 
-def _is_handed_in(line: _Line) -> bool:
+def _is_handed_in(line: Line) -> bool:
     """Whether a list holds only arguments of its function: ``self.teacher = [teacher]`` hides a module on purpose."""
     inside, value = syntax.function_at(line.run.source, line.statement.lineno), syntax.given(line.statement)
     if inside is None or not isinstance(value, (ast.List, ast.Tuple)):
@@ -108,7 +112,7 @@ def _classes(run: CellRun) -> list[ast.ClassDef]:
     return [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)] if tree is not None else []
 
 
-def _in_container(record: Record, line: _Line, leaves: list[UnheldLeaf]) -> Finding:
+def _in_container(record: Record, line: Line, leaves: list[UnheldLeaf]) -> Finding:
     shown = _named(leaves)
     value = syntax.given(line.statement)
     of_parameters = all(_parts(leaf.path)[-1].startswith("[") for leaf in leaves)
@@ -138,21 +142,80 @@ def _torch_nn(record: Record) -> str:
     return "nn" if any(re.search(imports, run.source, re.M) for run in record.runs.values()) else "torch.nn"
 
 
+# ------------------------------------------------------------------ a plain tensor
+
+
+def _plain_attribute(record: Record, leaf: UnheldLeaf) -> Line | None:
+    """The one statement of a module's constructor that makes a tensor which requires grad and is no parameter.
+
+    None if some code reads its `.grad`: then the gradient has a use.
+    """
+    name = spoken(leaf.path).rpartition(".")[2]
+    texts = Cells.of(record).latest
+    found = [
+        Line(run, one)
+        for run in texts
+        for cls in _classes(run)
+        if any("Module" in ast.unparse(base) for base in cls.bases)
+        for one in ast.walk(cls)
+        if isinstance(one, (ast.Assign, ast.AnnAssign)) and list(syntax.targets(one)) == [f"self.{name}"]
+    ]
+    used = any(re.search(rf"\b{re.escape(name)}\.grad\b", run.source) for run in texts)
+    if len(found) != 1 or used or "." not in spoken(leaf.path) or not _without_flag(found[0].statement):
+        return None
+    inside = syntax.function_at(found[0].run.source, found[0].statement.lineno)
+    return found[0] if inside is not None and inside[1].name == "__init__" else None
+
+
+def _without_flag(statement: ast.stmt) -> str:
+    """``torch.zeros(2)`` of ``self.w = torch.zeros(2, requires_grad=True)``; empty if it sets no such flag."""
+    value = syntax.given(statement)
+    if not isinstance(value, ast.Call):
+        return ""
+    if isinstance(value.func, ast.Attribute) and value.func.attr == "requires_grad_" and not value.args:
+        return ast.unparse(value.func.value)
+    kept = [one for one in value.keywords if one.arg != "requires_grad"]
+    flagged = len(kept) < len(value.keywords)
+    if flagged and ast.unparse(value.func).rpartition(".")[2] == "Variable" and len(value.args) == 1:
+        return ast.unparse(value.args[0])
+    return ast.unparse(ast.Call(value.func, value.args, kept)) if flagged else ""
+
+
+def _is_no_parameter(record: Record, line: Line, leaf: UnheldLeaf) -> Finding:
+    value, new = syntax.given(line.statement), f"{_torch_nn(record)}.Parameter"
+    return _finding(
+        _named([leaf]),
+        line.place,
+        f"{line.shown} makes a plain tensor. A module registers only modules and parameters, so `parameters()` does "
+        "not list it.",
+        [leaf],
+        Fix(
+            "register_modules",
+            f"Make it a parameter with `{new}`: then `parameters()` has it, and `.to(device)` and `state_dict()` too.",
+            False,
+            at(line.place),
+            edits=text_edit.replace_node(
+                line.run.cell, line.run.source, value, f"{new}({_without_flag(line.statement)})"
+            ),
+        ),
+    )
+
+
 # ------------------------------------------------------------------ made after the optimizer
 
 
-def _optimizers(record: Record) -> list[_Line]:
+def _optimizers(record: Record) -> list[Line]:
     """The statements that make an optimizer of all parameters of a module."""
     found = []
     for run in Cells.of(record).latest:
         tree = syntax.parse(run.source)
         for one in ast.walk(tree) if tree is not None else ():
             if isinstance(one, (ast.Assign, ast.AnnAssign)) and OPTIMIZER.search(ast.unparse(one)):
-                found.append(_Line(run, one))
+                found.append(Line(run, one))
     return [line for line in found if _module_of(line)]
 
 
-def _module_of(line: _Line) -> str:
+def _module_of(line: Line) -> str:
     """The module whose `parameters()` an optimizer is made of; empty: it gets others, or only some."""
     calls = [node for node in ast.walk(line.statement) if isinstance(node, ast.Call)]
     making = [one for one in calls if OPTIMIZER.search(f"{ast.unparse(one.func)}(") and one.args]
@@ -163,7 +226,7 @@ def _module_of(line: _Line) -> str:
     return ""
 
 
-def _is_of(optimizer: _Line, path: str) -> bool:
+def _is_of(optimizer: Line, path: str) -> bool:
     """Whether a leaf's path leads through the module that an optimizer was made of."""
     last = _module_of(optimizer).rsplit(".", 1)[-1]
     return last in _parts(path)[:-1]
@@ -182,10 +245,10 @@ def _is_registered(record: Record, leaf: UnheldLeaf) -> bool:
     return True
 
 
-def _made_too_early(record: Record, optimizer: _Line, leaves: list[UnheldLeaf]) -> Finding:
+def _made_too_early(record: Record, optimizer: Line, leaves: list[UnheldLeaf]) -> Finding:
     shown = _named(leaves)
     owner = next(iter(syntax.targets(optimizer.statement)), "the optimizer")
-    replacing = _replaced_at(record, optimizer, shown)
+    replacing = replaced_at(record, optimizer, shown)
     orphaned = any(leaf.orphans for leaf in leaves)
     if replacing is None:
         why = f"{optimizer.shown} took the parameters that `{_module_of(optimizer)}` had then."
@@ -208,7 +271,7 @@ def _made_too_early(record: Record, optimizer: _Line, leaves: list[UnheldLeaf]) 
     return _finding(shown, replacing.place if replacing is not None else optimizer.place, why, leaves, fix)
 
 
-def _replaced_at(record: Record, optimizer: _Line, leaves: tuple[str, ...]) -> _Line | None:
+def replaced_at(record: Record, optimizer: Line, leaves: tuple[str, ...]) -> Line | None:
     """The statement that gave the module another part: of the innermost part that all paths share."""
     common = [one[0] for one in zip(*map(_parts, leaves)) if len(set(one)) == 1]
     for name in reversed(common if len(leaves) > 1 else _parts(leaves[0])):
@@ -220,14 +283,15 @@ def _replaced_at(record: Record, optimizer: _Line, leaves: tuple[str, ...]) -> _
     return None
 
 
-def _assigned(record: Record, optimizer: _Line, name: str) -> Iterator[_Line]:
+def _assigned(record: Record, optimizer: Line, name: str) -> Iterator[Line]:
     """Statements that set a part of that name, in the order of the cells: not where an object is first made."""
     for run in Cells.of(record).latest:
         tree = syntax.parse(run.source)
         for node in ast.walk(tree) if tree is not None else ():
             if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node is optimizer.statement:
                 continue
-            if not any(target == name or target.endswith(f".{name}") for target in syntax.targets(node)):
+            wholes = [re.sub(r"(\[[^]]*\])+$", "", target) for target in syntax.targets(node)]
+            if not any(target == name or target.endswith(f".{name}") for target in wholes):
                 continue
             inside = syntax.function_at(run.source, node.lineno)
             if inside is not None and inside[0] is not None and inside[1].name == "__init__":
@@ -236,10 +300,10 @@ def _assigned(record: Record, optimizer: _Line, name: str) -> Iterator[_Line]:
             together = inside is None or (run is optimizer.run and home is not None and inside[1] is home[1])
             if together and (run.run, node.lineno) < (optimizer.run.run, optimizer.statement.lineno):
                 continue
-            yield _Line(run, node)
+            yield Line(run, node)
 
 
-def _moved(optimizer: _Line, replacing: _Line, owner: str) -> Edits:
+def _moved(optimizer: Line, replacing: Line, owner: str) -> Edits:
     """The line of the optimizer behind the replacing one, in the same block, if nothing between them reads it."""
     text, cell = optimizer.run.source, optimizer.run.cell
     if replacing.run is not optimizer.run:

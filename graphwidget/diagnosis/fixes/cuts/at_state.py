@@ -35,6 +35,8 @@ def _before_use(context: CuttingContext, use: Use) -> Cut | None:
                 return _in_words(context, use, path)
         new = with_the_name(context.detaching.lines(names), names, path) if names else [f"{path} = {path}.detach()"]
         sure = sure and (not names or context.detaching.sure(names))
+        if context.detaching.is_field(path) and any(line.startswith(f"{path} = ") for line in new):
+            return None
         condition = when_tensor(text, use.statement, path)
         if condition:
             new = [f"if {condition}:", *(f"    {line}" for line in new)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from graphwidget.diagnosis.fixes.cuts.cut import Cut, CuttingContext, edges_of
 from graphwidget.diagnosis.reuse.lines_between import runs_between
@@ -14,6 +15,7 @@ from graphwidget.diagnosis.source.cells import Spot
 from graphwidget.diagnosis.source.paths import is_code, local
 from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, outer_at, short, where
+from graphwidget.engine.what_if import reachable
 from graphwidget.model import BackwardCall, Place
 
 __all__ = ["at_use", "first_use"]
@@ -22,14 +24,18 @@ __all__ = ["at_use", "first_use"]
 def at_use(context: CuttingContext) -> Iterator[Cut]:
     """Read the carrier detached where the later call's own part begins.
 
-    Then the same at every line that reads from the old part. If no line can be changed, detach where it was made.
+    Then the same at every line that reads from the old part. If no line can be changed, detach where it was made, or
+    what is made of it alone: code that nobody can change may have read it, such as a `DataLoader`.
     """
     first = first_use(context, context.reuse.later)
     if first is None:
         yield from _where_made(context)
+        made_of_it = _every_use(context, _first_with_names(context))
+        if made_of_it is not None:
+            yield replace(made_of_it, a_guess=True)
         return
     yield first
-    every = _every_use(context)
+    every = _every_use(context, context.reuse.boundary)
     if every is not None:
         yield every
 
@@ -43,12 +49,22 @@ def first_use(context: CuttingContext, call: BackwardCall) -> Cut | None:
     return next((cut for cut in cuts if cut is not None), None)
 
 
-def _every_use(context: CuttingContext) -> Cut | None:
-    edges = context.later_edges()
+def _first_with_names(context: CuttingContext) -> set[int]:
+    """The tensors with names that are made of the old part alone, and of no other such tensor."""
+    made, edges = context.reuse.made_of_the_old, context.later_edges().all
+    named = {one.tensor for one in edges if one.tensor in made}
+    return {one for one in named if not reachable(context.reuse.graph, [one]) & (named - {one})}
+
+
+def _every_use(context: CuttingContext, inside: Collection[int]) -> Cut | None:
+    """All lines that read some tensors from outside of these read them detached."""
+    edges, reuse = context.later_edges(), context.reuse
+    into = [one for one in edges.all if one.tensor in inside and one.user not in inside]
+    places = [place for one in into if (place := reuse.graph.place_of(one.user)) is not None and place.cell is not None]
     parts: list[Cut] = []
-    for place in context.reuse.uses_by(context.reuse.later):
-        into = [one for one in edges.read_at(place) if one.tensor in context.reuse.boundary]
-        part = _read_detached(context, place, sorted({name for one in into for name in one.names}), edges)
+    for place in dict.fromkeys(places):
+        names = {name for one in edges.read_at(place) if one in into for name in one.names}
+        part = _read_detached(context, place, sorted(names), edges)
         if part is not None and part not in parts:
             parts.append(part)
     parts.sort(key=lambda one: one.at or (0, 0))
@@ -74,6 +90,14 @@ def _read_detached(context: CuttingContext, place: Place, paths: Collection[str]
         if edits:
             read[f"`{written}.detach()`"] = edits
             done.add(path)
+            continue
+        # ``self.weights[k]`` stands for any element.
+        holder = written.rpartition("[")[0] if written.endswith("]") else ""
+        parts = _reads_any_element(text, place.line, holder) if holder else []
+        edits = tuple(edit for node in parts for edit in text_edit.insert_behind(place.cell, text, node, ".detach()"))
+        if edits:
+            read[f"`{ast.unparse(parts[0])}.detach()`"] = edits
+            done.add(path)
     if not read:
         return None
     every = tuple(edit for edits in read.values() for edit in edits)
@@ -83,10 +107,11 @@ def _read_detached(context: CuttingContext, place: Place, paths: Collection[str]
     return Cut(sentence, at(place), every, edges_of(edges.read_at(place), done), before)
 
 
-def _reads(text: str, line: int | None, path: str) -> Iterator[ast.expr]:
+def _reads(text: str, line: int | None, path: str, *, elements: bool = False) -> Iterator[ast.expr]:
     """Where a line reads a whole tensor by its path: not an element, not to call it or to assign to a part of it.
 
-    Reads that are detached already are left out.
+    Reads that are detached already are left out. `elements`: where it reads an element of the container at the path,
+    or the container itself.
     """
     tree = source.parse(text)
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)} if tree else {}
@@ -96,10 +121,20 @@ def _reads(text: str, line: int | None, path: str) -> Iterator[ast.expr]:
         if not isinstance(node.ctx, ast.Load) or ast.unparse(node) != path:
             continue
         element = isinstance(above, ast.Subscript) and above.value is node
+        if elements and isinstance(above, ast.Subscript) and element:
+            node, above = above, parents[above]
+            element = isinstance(above, ast.Subscript) and above.value is node
         called = isinstance(above, ast.Call) and above.func is node
         detached = isinstance(above, ast.Attribute) and above.attr == "detach"
         if not (element or called or detached or _is_in_target(node, parents)):
             yield node
+
+
+def _reads_any_element(text: str, line: int | None, holder: str) -> list[ast.expr]:
+    """Where a line reads an element of a container by a variable, if it does not use the container in another way."""
+    nodes = list(_reads(text, line, holder, elements=True))
+    found = [node for node in nodes if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant)]
+    return list(found) if len(found) == len(nodes) else []
 
 
 def _is_in_target(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 
 from graphwidget.diagnosis.fixes.cuts.at_state import before_use
 from graphwidget.diagnosis.fixes.cuts.at_store import stored_after_call, stored_before_call
+from graphwidget.diagnosis.fixes.cuts.at_write import written_after_call
 from graphwidget.diagnosis.fixes.cuts.cut import Cut, CuttingContext, edges_of
 from graphwidget.diagnosis.fixes.cuts.state import uses
 from graphwidget.diagnosis.reuse.lines_between import runs_between
@@ -26,6 +27,7 @@ __all__ = ["after_call", "between_passes"]
 
 def between_passes(context: CuttingContext) -> Iterator[Cut]:
     """After a call, cut what the next pass starts from: first the carriers, then all tensors that it uses."""
+    yield from written_after_call(context)
     setting, reuse = context.setting, context.reuse
     paths = setting.lasting(context.paths, None)
     place = after_call(setting, reuse.later if setting.repeated else reuse.earlier, paths)

@@ -32,6 +32,8 @@ class Cut:
         False: it rebuilds a container of unknown kind, or reads a name that may have no tensor.
     as_leaves
         The detached tensors require grad.
+    a_guess
+        It is worth nothing unless a simulation shows that it works, and no trained leaf loses its gradient.
     """
 
     sentence: str
@@ -41,6 +43,7 @@ class Cut:
     before: frozenset[int] = frozenset()
     sure: bool = True
     as_leaves: bool = False
+    a_guess: bool = False
 
     def with_leaves(self) -> Cut | None:
         """The same cut, after which the tensors require grad, as leaves. None: its edits detach in another way."""

@@ -44,6 +44,8 @@ def _plan(setting: Setting, everything: bool) -> Rerun | None:
         return _keeper_inside_loop(setting, target)
     if not is_used(setting, again, target.text, target.line, target.loop):
         return None
+    if target.function and any(isinstance(one.node, ast.Expr) for one in again):
+        return None  # called for its effects, which each pass may undo
     what = quoted(again)
     if target.loop is not None:
         sentence = f"Move {what} into the loop, so that each iteration builds its own graph."
@@ -108,12 +110,13 @@ def _target(setting: Setting) -> Target | None:
     outer = place.outer_line if place.outer_line is not None else place.line
     if setting.in_loop:
         found = _start_of_loop(run.cell, run.source, outer, in_cell_that_ran=True)
-        if found is not None:
+        called = place.cell is not None and (place.cell, place.line) != (run.cell, outer)
+        if found is not None and not (called and _makes_both_calls(setting, found)):
             return found
-        if source.loop_at(run.source, outer) is not None:
+        if found is None and source.loop_at(run.source, outer) is not None:
             return None  # its body stands on the line of its head
         text = setting.text_of_cell(place.cell)
-        if place.cell is not None and (place.cell, place.line) != (run.cell, outer):
+        if place.cell is not None and called:
             inner = _start_of_loop(place.cell, text, place.line, in_cell_that_ran=False)
             return inner or _start_of_function(place.cell, text, place.line)
     return Target(run.cell, run.source, _start_of_statement(run.source, outer), in_cell_that_ran=True)

@@ -152,15 +152,15 @@ def _in_generator(setting: Setting, maker: Maker) -> Rerun | None:
 def _under_a_test(_: Setting, maker: Maker) -> Rerun | None:
     """``if key not in cache:`` or ``if self.x is None:`` around what made the carrier: it is computed only once."""
     made, text, around = maker
-    tests = [s for s in around if isinstance(s, ast.If) and _tests_whether_there(s.test)]
+    tests = [(s, test) for s in around if isinstance(s, ast.If) and (test := _test_whether_there(s.test)) is not None]
     if not tests or made.cell is None:
         return None
-    line = source.line_text(text, tests[-1].lineno)
-    test = ast.unparse(tests[-1].test)
+    block, test = tests[-1]
+    line = source.line_text(text, block.lineno)
     return Rerun(
-        f"Compute it in each pass: drop the test `{test}` (In[{made.cell}], line {tests[-1].lineno}).",
-        (made.cell, tests[-1].lineno),
-        text_edit.replace_node(made.cell, text, tests[-1].test, "True") if line.startswith("if ") else (),
+        f"Compute it in each pass: drop the test `{ast.unparse(test)}` (In[{made.cell}], line {block.lineno}).",
+        (made.cell, block.lineno),
+        text_edit.replace_node(made.cell, text, test, "True") if line.startswith("if ") else (),
     )
 
 
@@ -238,9 +238,13 @@ def _yields(statement: ast.stmt) -> bool:
     return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in ast.walk(statement))
 
 
-def _tests_whether_there(test: ast.expr) -> bool:
+def _test_whether_there(test: ast.expr) -> ast.expr | None:
+    """The part of a test that asks whether something was made before: all of it, beside an ``or``."""
+    if isinstance(test, ast.BoolOp):
+        parts = [part for one in test.values if (part := _test_whether_there(one)) is not None]
+        return None if not parts else test if isinstance(test.op, ast.Or) else parts[0]
     if isinstance(test, ast.Compare):
         kind = type(test.ops[0])
         none = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
-        return kind is ast.NotIn or (kind is ast.Is and none)
-    return isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+        return test if kind is ast.NotIn or (kind is ast.Is and none) else None
+    return test if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else None

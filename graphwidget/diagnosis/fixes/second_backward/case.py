@@ -13,12 +13,14 @@ from graphwidget.diagnosis.reuse.named_edges import NamedEdges
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import containers, syntax
-from graphwidget.diagnosis.source.paths import root_of
+from graphwidget.diagnosis.source.paths import local, root_of
 from graphwidget.engine import forecast as engine
 from graphwidget.engine.what_if import anything_stale, bytes_held, cut, reachable, with_nodes_held, with_nothing_stale
 from graphwidget.model import BackwardCall, Forecast, Snapshot
 
 __all__ = ["Case", "kept_bytes", "simulate"]
+
+_DRAWING = ("sample", "choice", "choices")
 
 
 def simulate(graph: Snapshot, call: BackwardCall) -> Forecast:
@@ -135,6 +137,33 @@ class Case:
         return True
 
     # what a simulation of one call cannot show
+
+    @cached_property
+    def all_comes_from_one_container(self) -> bool:
+        """Whether every gradient of the later call goes through elements of the containers that hold the carriers.
+
+        A state is something else: its new elements are computed from the old ones.
+        """
+        graph, roots = self.reuse.graph, self.reuse.root_indices
+        holders = {local(path).split("[", 1)[0] for path in self.reuse.carrier_paths if "[" in path}
+        inside = {o.node for o in graph.owners if "[" in o.path and local(o.path).split("[", 1)[0] in holders}
+        if not holders or reachable(graph, inside & self.reuse.new) & self.reuse.old:
+            return False
+        into = [edge for edge, to in enumerate(graph.edge_to) if to in inside]
+        return not reachable(cut(graph, into), roots) & set(graph.leaves)
+
+    @cached_property
+    def drawn_at_random(self) -> bool:
+        """Whether passes draw elements of a container that holds the carriers: ``random.sample(self.memory, 32)``.
+
+        Old elements are met again in any later pass. Once all that a pass draws are old and cut, nothing trains.
+        """
+        holders = {local(path).split("[", 1)[0].rsplit(".", 1)[-1] for path in self.reuse.carrier_paths if "[" in path}
+        if not self.all_comes_from_one_container:
+            return False
+        nodes = (node for run in self.reuse.record.runs.values() for node in syntax.nodes_of(run.source))
+        draws = (n for n in nodes if isinstance(n, ast.Call) and syntax.last_name(ast.unparse(n.func)) in _DRAWING)
+        return any(holders & syntax.words_in(argument) for call in draws for argument in call.args)
 
     @cached_property
     def next_pass_needs_it(self) -> bool:

@@ -18,11 +18,12 @@ from graphwidget.diagnosis.reuse.carrier import Carrier
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax, text_edit
 from graphwidget.diagnosis.source.cells import Spot
+from graphwidget.diagnosis.source.containers import EMPTY
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.wording import lines_of
 from graphwidget.model import Fix
 
-_EMPTY = ("[]", "list()", "{}", "dict()")
 _FILLING = ("append", "appendleft", "extend", "insert")
 _DEPTH = 4  # nested function calls that are followed
 
@@ -83,19 +84,20 @@ def _is_refilled(setting: Setting, container: str, plan: Sequence[str]) -> bool:
 def _begins_empty(texts: Collection[str], container: str) -> bool:
     """Whether all that the cells assign to such a name is an empty list, dict or queue."""
     last = container.rsplit(".", 1)[-1]
-    values = [getattr(s, "value", None) for text in texts for s, _ in syntax.assigned_as(text, last)]
+    given = [pair for text in texts for pair in syntax.assigned_as(text, last)]
+    values = [syntax.given_to(s, t)[0] if isinstance(s, ast.Assign) else getattr(s, "value", None) for s, t in given]
     shown = [ast.unparse(value) for value in values if value is not None]
-    return bool(shown) and all(one in _EMPTY or one.split("(", 1)[0].endswith("deque") for one in shown)
+    return bool(shown) and all(one in EMPTY or one.split("(", 1)[0].endswith("deque") for one in shown)
 
 
 def _loops(setting: Setting) -> Iterator[ast.For | ast.While]:
-    """The loops around both calls: the innermost one of the function that makes them, the innermost one of the cell."""
+    """The loops around both calls: the innermost one of each function that was running, that of the call first."""
     if not setting.in_loop:
         return
     place = setting.reuse.later.place
     run = setting.run_of(place)
-    lines = [(setting.text_of_cell(place.cell), place.line), (run.source if run else "", place.outer_line)]
-    for cell, line in dict.fromkeys(lines):
+    lines = [(setting.text_of_cell(cell), line) for cell, line in reversed(lines_of(place))]
+    for cell, line in dict.fromkeys((*lines, (run.source if run else "", place.outer_line))):
         around = syntax.statements_at(cell, line)[:-1] if line is not None else []
         yield from (s for s in around if isinstance(s, (ast.For, ast.While)))
 

@@ -18,16 +18,20 @@ def propose(case: Case) -> Fix | None:
     reuse, setting = case.reuse, case.setting
     if not reuse.brings_leaves:
         return None  # nothing would be left to reach
+    if case.drawn_at_random:
+        return None
     cells, cuts = Cells.of(reuse.record), Cuts(setting)
     possible = [c for c in cuts.for_later() if not c.edits or fitting.possible(cells.texts, c.edits, cells.files)]
-    if not possible:
-        return None
     leaves = filter(None, (one.with_leaves() for one in possible))  # where a gradient with respect to them is asked for
     working = next((one for one in (*possible, *leaves) if case.works_if_cut(one)), None)
-    made = working or possible[0]
+    made = working or next((one for one in possible if not one.a_guess), None)
+    starves = _starved(case)
+    if made is None or (made.a_guess and starves):
+        return None
     price = cuts.price(made)
     if setting.only_added:
-        price = f"`{Carrier(setting).name}` is only added to the loss: detached, it has no effect on any gradient."
+        name = Carrier(setting).name
+        price = f"`{name}` only adds a term of its own to the loss: detached, it has no effect on any gradient."
     return Fix(
         id="detach",
         text=made.sentence,
@@ -35,7 +39,7 @@ def propose(case: Case) -> Fix | None:
         at=made.at,
         price=price,
         edits=made.edits,
-        starves=_starved(case),
+        starves=starves,
     )
 
 
