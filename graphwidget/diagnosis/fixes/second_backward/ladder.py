@@ -63,6 +63,7 @@ def fixes_of(ladder: Ladder, case: Case) -> tuple[Fix, ...]:
     if not any(fix.verified for fix in fixes) and not (setting.carried_state or setting.made_in_same_pass):
         fixes += filter(None, [retain.in_spite_of_steps(case)])
     if not any(fix.verified and not fix.starves for fix in fixes):
-        carried = setting.carried_state or (setting.made_in_same_pass and not case.reuse.starved)
+        lasts = setting.made_in_same_pass and not case.reuse.starved and not setting.only_added
+        carried = setting.carried_state or lasts
         fixes += filter(None, [detach.in_words(case) if carried else recompute.in_words(case)])
     return tuple(sorted(fixes, key=lambda fix: (bool(fix.starves), bool(fix.starves) and not fix.verified)))
