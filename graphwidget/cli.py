@@ -19,6 +19,7 @@ import argparse
 import io
 import os
 import sys
+import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -123,6 +124,11 @@ def _start_of(options: argparse.Namespace) -> Start:
     return Start(target, tuple(arguments), options.module)
 
 
+def _is_container(path: str) -> bool:
+    """Whether Python runs `__main__` in it: a folder that has one, or an archive."""
+    return os.path.isfile(os.path.join(path, "__main__.py")) or (os.path.isfile(path) and zipfile.is_zipfile(path))
+
+
 def _seconds(text: str) -> float:
     try:
         seconds = float(text)
@@ -162,7 +168,9 @@ def _explain(options: argparse.Namespace) -> int:
         return _explain_record(_options_behind(start, options), options)
     environment.take()  # `explain` records nothing: it runs a program several times
     try:
-        program = None if start.module else read(start.target)
+        if start.target == "-":
+            raise UnreadableProgram("-: `explain` may run a program several times; `run -` takes standard input")
+        program = None if start.module or _is_container(start.target) else read(start.target)
         if program is None or program.plain:
             if options.order:
                 raise UnreadableProgram(f"--order {options.order}: there are no cells in {start.target}")
@@ -246,6 +254,7 @@ def _trials(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from graphwidget.programs import environment
     from graphwidget.programs.target import StoppedProgram, UnreadableProgram, check_torch
 
     start = _start_of(options)
@@ -256,12 +265,13 @@ def _run(options: argparse.Namespace) -> int:
                     f"{start.target}: `run -o` takes Python; a notebook is recorded where GRAPHWIDGET_RECORD is set"
                 )
             return _run_notebook(start)
+        asked = environment.take()  # before torch is imported, with which a tracker of the environment's starts
         check_torch()
         try:
             from graphwidget.programs import records, script
         except Exception as error:  # what is imported as torch may be anything
             raise StoppedProgram(f"cannot start: {type(error).__name__}: {error}") from None
-        written = records.Records(start, options.output, options.max_mb)
+        written = records.Records(start, options.output, asked, options.max_mb)
         script.run(start, written.end, written.begin, written.end_in_fork)
     except (UnreadableProgram, StoppedProgram) as error:
         return _cannot(error)

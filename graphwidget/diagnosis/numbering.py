@@ -70,7 +70,7 @@ class _Names:
         places = {one.name: value for one in fields(finding) if isinstance(value := getattr(finding, one.name), Place)}
         return replace(
             finding,
-            text=_CELL.sub(self._with_function, finding.text),
+            text=self._text(finding.text),
             headline=self._text(finding.headline),
             fixes=tuple(map(self._fix, finding.fixes)),
             **{name: self._place(place) for name, place in places.items()},  # type: ignore[arg-type]
@@ -100,18 +100,14 @@ class _Names:
         return _CELL.sub(self._named, text) if "In[-" in text else text
 
     def _named(self, found: re.Match[str]) -> str:
-        file, line = self._files.get(int(found[1])), found[2]
-        if file is None:
+        """``net.py:8``; of a line in a function, ``net.py:8 in Net.forward``."""
+        run, line = self._runs.get(int(found[1])), found[2]
+        if run is None or run.file is None:
             return f"line {line}" if line else "this code"
-        return f"{file}:{line}" if line else file
-
-    def _with_function(self, found: re.Match[str]) -> str:
-        """The name; of a line of a file in a function with that: ``net.py:8 in Net.forward``."""
-        run, name = self._runs.get(int(found[1])), self._named(found)
-        if run is None or run.file is None or not found[2]:
-            return name
-        function = source.qualified_name_at(run.source, int(found[2]))
-        return f"{name} in {function}" if function else name
+        if not line:
+            return run.file
+        function = source.qualified_name_at(run.source, int(line))
+        return f"{run.file}:{line} in {function}" if function else f"{run.file}:{line}"
 
 
 def _above_zero(number: int | None) -> int | None:
@@ -133,10 +129,9 @@ class _Numbers:
         return replace(run, cell=cell, error_place=place, scene=self.scene(run.scene))
 
     def scene(self, scene: Scene) -> Scene:
-        sights, inside = map(self._sights, (scene.sights, scene.inside))
-        return replace(scene, sights=sights, inside=inside)
+        return replace(scene, sights=self.sights(scene.sights), inside=self.sights(scene.inside))
 
-    def _sights(self, sights: tuple[Sight, ...]) -> tuple[Sight, ...]:
+    def sights(self, sights: tuple[Sight, ...]) -> tuple[Sight, ...]:
         return tuple(replace(one, place=self.place(one.place)) for one in sights)
 
     def place(self, place: Place) -> Place:

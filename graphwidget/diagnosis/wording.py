@@ -14,6 +14,7 @@ __all__ = [
     "by_anomaly_mode",
     "described",
     "in_iteration",
+    "is_hidden",
     "iteration_text",
     "is_notebook_s",
     "lasting_name",
@@ -134,9 +135,17 @@ def opening(n: int) -> str:
     return number(n).capitalize()
 
 
+_HIDDEN = re.compile(r".*\.(?:__closure__|gi_frame)\[(\w+)\](.*)")
+
+
+def is_hidden(path: str) -> bool:
+    """Whether a path leads to a variable of a function that other code cannot name: of a closure, of a generator."""
+    return _HIDDEN.fullmatch(path) is not None
+
+
 def spoken(path: str) -> str:
     """A path as a sentence writes it: ``h`` for ``step:h``, ``gen.gi_frame[h]``, ``f.__closure__[h]``."""
-    hidden = re.fullmatch(r".*\.(?:__closure__|gi_frame)\[(\w+)\](.*)", path)
+    hidden = _HIDDEN.fullmatch(path)
     return hidden[1] + hidden[2] if hidden else local(path).split(" -> ", 1)[0]
 
 
@@ -215,8 +224,8 @@ def handed_to_call(call: BackwardCall) -> tuple[str, tuple[int, ...]]:
     graph = call.graph
     index = call.roots[0].node if graph is not None and call.roots else -1
     written = source.receivers(call.place.source.strip())
-    if graph is None or index < 0 or not all(re.fullmatch(r"[\w.]+", one) for one in written):
-        return "", ()
+    if graph is None or index < 0 or not call.place.source or not all(re.fullmatch(r"[\w.]+", one) for one in written):
+        return "", ()  # without its text it is not known what a line hands over
     names = {owner.node: owner.path for owner in reversed(graph.owners) if owner.kind != "out"}
     made: list[int] = []
     while index not in names:

@@ -122,16 +122,17 @@ def run(program: Program, start: Start) -> int:
     loud = [one for one in said["findings"] if one["severity"] != "info"] if not kernel.raised else []
     for finding in loud[:MOST_SAID]:
         _show(f"graphwidget: {finding['headline'] or finding['kind']}{_spot(finding['cause'])}\n")
-    more = f" More: graphwidget explain {start.command}" if said["findings"] else ""
+    more = f" More: {start.explained_by}" if said["findings"] else ""
     _show(f"graphwidget: {said['summary']}{more}\n")
     return int(said["exit"])
 
 
 def _spot(place: dict[str, Any] | None) -> str:
-    """`` (proj/log.py:2)``, `` (In[3]:2)``; empty where it is unknown."""
+    """`` (proj/log.py:2 in note)``, `` (In[3]:2)``; empty where it is unknown."""
     if place is None:
         return ""
-    return f" ({place['file'] or 'In[{}]'.format(place['cell'])}:{place['line']})"
+    function = f" in {place['function']}" if place["file"] and place["function"] else ""
+    return f" ({place['file'] or 'In[{}]'.format(place['cell'])}:{place['line']}{function})"
 
 
 class _Kernel:

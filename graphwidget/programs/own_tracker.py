@@ -28,16 +28,18 @@ def track_this_process(place: str, most_mb: float | None) -> None:
     tracker.start()
     follow_to_the_end(tracker, place, most_mb)
     frame = _main_frame()
-    if frame is not None:
-        filename = frame.f_code.co_filename
-        own = tracker.own_code(filename)
-        tracker.begin_cell(
-            None,
-            "" if own else "".join(linecache.getlines(filename)),
-            filename=filename,
-            frame=frame,
-            script=frame.f_code if own else None,
-        )
+    if frame is None:  # no file: `-c`, a prompt, a process of a pool. What they call may be in files of the user's own
+        tracker.begin_cell(None, "")
+        return
+    filename = frame.f_code.co_filename
+    own = tracker.own_code(filename)
+    tracker.begin_cell(
+        None,
+        "" if own else "".join(linecache.getlines(filename)),
+        filename=filename,
+        frame=frame,
+        script=frame.f_code if own else None,
+    )
 
 
 def follow_to_the_end(tracker: Tracker, place: str, most_mb: float | None) -> None:

@@ -19,7 +19,7 @@ from graphwidget.record.problems import UnreadableRecord
 from graphwidget.record.reader import header_of
 from graphwidget.record.writer import Writer
 from graphwidget.render.report import summary
-from graphwidget.render.words import count
+from graphwidget.render.words import count, function_text
 
 __all__ = ["Records"]
 
@@ -37,13 +37,14 @@ class Records:
         The program.
     output
         The file for its record; None: it gets one only if the environment asks for that.
+    asked
+        Where the environment has asked for a record; see `environment.take`.
     most_mb
         Bound of each record, in megabytes.
     """
 
-    def __init__(self, start: Start, output: str | None, most_mb: float) -> None:
+    def __init__(self, start: Start, output: str | None, asked: str | None, most_mb: float) -> None:
         self.start, self.most_mb = start, most_mb
-        asked = environment.take()
         place = output or asked
         self._place = os.path.abspath(place) if place else None
         self._output = output
@@ -78,7 +79,7 @@ class Records:
         findings = tracker.findings()
         if not journal.errors:  # else the explanation stands under the traceback
             for finding in [one for one in findings if one.severity != "info"][:_MOST_HEADLINES]:
-                line = f" ({finding.cause.spot})" if finding.cause is not None else ""
+                line = f" ({function_text(finding.cause)})" if finding.cause is not None and finding.cause.spot else ""
                 print(f"graphwidget: {finding.headline or finding.kind}{line}", file=sys.__stderr__)
         others = self._of_children()
         if others:  # what reads records is not needed else
@@ -96,7 +97,7 @@ class Records:
             self._say("", f"{count(len(others) - _MOST_SAID, 'more record')} beside them.", None, False)
 
     def _say(self, who: str, words: str, path: str | None, found: bool) -> None:
-        more = f"graphwidget explain {self.start.command}" if found else ""
+        more = self.start.explained_by if found else ""
         if path is not None:
             name = os.path.relpath(path, self._folder)
             words += f" Record: {name}."

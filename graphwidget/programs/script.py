@@ -12,8 +12,9 @@ import os
 import sys
 from collections.abc import Callable
 from functools import partial
-from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.machinery import BuiltinImporter, ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import decode_source, find_spec
+from pkgutil import get_importer
 from types import CodeType, ModuleType, TracebackType
 from typing import Any, NamedTuple
 
@@ -25,16 +26,18 @@ from graphwidget.programs.journal import Journal
 from graphwidget.programs.posing import pose
 from graphwidget.programs.target import Start, UnreadableProgram
 
-__all__ = ["Report", "run"]
+__all__ = ["Main", "Report", "main_of", "run"]
 
 # Called with what was recorded, what the program raised, and the name of its file.
 Report = Callable[[Tracker, Journal, str], None]
 
 
+_STDIN = "<stdin>"  # what Python calls a program that it reads there
+
 _replaced: list[ModuleType] = []  # what was `__main__` before: its code goes on when the program has ended
 
 
-class _Main(NamedTuple):
+class Main(NamedTuple):
     """What is to run as `__main__`; `source` is empty where nobody has the text."""
 
     module: ModuleType
@@ -72,24 +75,25 @@ def run(
     tracker = Tracker(
         forecaster=forecast,
         diagnose=diagnose,
-        explain=partial(explain_call, more=f"graphwidget explain {start.command}"),
+        explain=partial(explain_call, more=start.explained_by),
     )
     journal = Journal(place_of=tracker.place_of_error, steps=1)
     tracker.start()
     if begin is not None:
         begin(tracker, journal)
-    main: _Main | None = None
+    main: Main | None = None
     try:
-        main = _module(start) if start.module else _file(start)
+        main = main_of(start)
         _replaced.append(sys.modules["__main__"])
         sys.modules["__main__"] = main.module
         # What is registered first is called last.
         atexit.register(_end, os.getpid(), partial(report, tracker, journal, main.code.co_filename), in_fork, tracker)
-        own = tracker.own_code(main.code.co_filename)  # not where an installed program runs the user's code, as pytest
+        name = main.code.co_filename
+        own = tracker.own_code(name)  # not where an installed program runs the user's code, as pytest
         tracker.begin_cell(
             None,
             "" if own else main.source,
-            filename=main.code.co_filename if own else None,
+            filename=name if own or name == _STDIN else None,
             script=main.code if own else None,
         )
         exec(main.code, main.module.__dict__)
@@ -122,7 +126,40 @@ def _end(process: int, report: Callable[[], None], in_fork: Callable[[Tracker], 
 # -- what runs as `__main__` --------------------------------------------------------------------------------
 
 
-def _file(start: Start) -> _Main:
+def main_of(start: Start) -> Main:
+    """What Python would run as `__main__`; puts its arguments and its folder in their places.
+
+    Raises
+    ------
+    UnreadableProgram
+        If there is no such file or module.
+    """
+    if start.module:
+        return _module(start)
+    if start.target == "-":
+        return _standard_input(start)
+    return _container(start) if get_importer(start.target) is not None else _file(start)
+
+
+def _standard_input(start: Start) -> Main:
+    pose([start.target, *start.arguments], "")
+    text = sys.stdin.buffer.read()
+    module = _main_module(_STDIN, BuiltinImporter)
+    return Main(module, compile(text, _STDIN, "exec", dont_inherit=True), decode_source(text))
+
+
+def _container(start: Start) -> Main:
+    """`__main__` of a folder, or of an archive."""
+    path = os.path.abspath(start.target)
+    spec = PathFinder.find_spec("__main__", [path])
+    if spec is None:
+        raise UnreadableProgram(f"{start.target}: a directory or an archive without a `__main__.py`")
+    pose([start.target, *start.arguments], path)
+    loader: Any = spec.loader
+    return Main(_main_module(spec.origin, loader, spec), loader.get_code("__main__"), _source(loader, "__main__"))
+
+
+def _file(start: Start) -> Main:
     path = os.path.abspath(start.target)
     loader = SourceFileLoader("__main__", path)
     try:
@@ -131,10 +168,10 @@ def _file(start: Start) -> _Main:
         raise UnreadableProgram(f"{start.target}: {error.strerror or error}") from None
     pose([start.target, *start.arguments], os.path.dirname(os.path.realpath(path)))
     code = compile(text, path, "exec", dont_inherit=True)
-    return _Main(_main_module(path, loader), code, decode_source(text))
+    return Main(_main_module(path, loader), code, decode_source(text))
 
 
-def _module(start: Start) -> _Main:
+def _module(start: Start) -> Main:
     pose(["-m", *start.arguments], os.getcwd())
     spec = _spec(start.target)
     loader: Any = spec.loader
@@ -142,7 +179,7 @@ def _module(start: Start) -> _Main:
     if code is None:
         raise UnreadableProgram(f"-m {start.target}: there is no Python code in {spec.origin or 'it'}")
     sys.argv[0] = str(spec.origin)
-    return _Main(_main_module(spec.origin, loader, spec), code, _source(loader, spec.name))
+    return Main(_main_module(spec.origin, loader, spec), code, _source(loader, spec.name))
 
 
 def _source(loader: Any, name: str) -> str:
@@ -203,7 +240,7 @@ def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
     return traceback
 
 
-def _line(error: BaseException, traceback: TracebackType | None, main: _Main | None) -> int | None:
+def _line(error: BaseException, traceback: TracebackType | None, main: Main | None) -> int | None:
     """Line of the outermost frame in the program's file; of a file that is no Python, the line that is not."""
     if main is None:
         return error.lineno if isinstance(error, SyntaxError) and traceback is None else None

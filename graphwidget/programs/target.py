@@ -36,6 +36,11 @@ class Start:
         """As it stands on a command line behind ``python``."""
         return shlex.join(("-m",) * self.module + (self.target, *self.arguments))
 
+    @property
+    def explained_by(self) -> str:
+        """The command that explains it. A program from standard input has to be in a file for that."""
+        return f"graphwidget explain {'FILE.py' if self.target == '-' else self.command}"
+
 
 @dataclass(frozen=True)
 class Program:

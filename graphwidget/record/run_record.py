@@ -180,7 +180,7 @@ class RunRecord:
             self.errors,
             self.calls,
             findings,
-            replace(verdict(record, findings), calls=self._content.calls),
+            replace(verdict(record, findings), calls=self._content.calls - _before(self._content)),
             self.drawing,
             target=about.target,
             argv=about.arguments,
@@ -264,6 +264,11 @@ def _program_and_rank(about: Header) -> str:
     return f"{name}, {_process(about)}" if about.rank is not None else name
 
 
+def _before(content: Content) -> int:
+    """How many calls had been made when the record began."""
+    return min(content.header.calls_before, content.calls)
+
+
 def _notes(content: Content) -> Iterator[str]:
     about, kept = content.header, len(content.history.calls)
     fork = f", a fork of process {about.parent}" if about.parent else ""
@@ -273,7 +278,7 @@ def _notes(content: Content) -> Iterator[str]:
     if content.ending is None:
         after = f"call {content.calls}" if content.calls else "its beginning"
         yield f"The program's end is not in it: it was running, or was ended at once. What is known goes to {after}."
-    before = min(about.calls_before, content.calls)
+    before = _before(content)
     if before:
         where = f"in the record of process {about.parent}" if about.parent else "not recorded"
         yield f"It begins after call {before}: what was before is {where}."

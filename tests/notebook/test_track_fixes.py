@@ -77,3 +77,39 @@ def test_the_note_and_the_findings_tell_one_story():
     (finding,), note = tracked(carried)
     told = " ".join(note.split())
     assert not note or (finding.headline in told and finding.fixes[0].text.split(":")[0] in told)
+
+
+def first(net: Encoder) -> None:
+    net(torch.randn(2, 4)).pow(2).mean().backward()
+
+
+def second(net: Encoder) -> None:
+    net(torch.randn(2, 4)).pow(2).mean().backward()
+
+
+def test_a_state_that_two_functions_hand_on_is_cut_and_not_behind_the_second():
+    net = Encoder()
+
+    def program() -> None:
+        first(net)
+        second(net)
+
+    (found,), _ = tracked(program)
+    fix = found.fixes[0]
+    assert (fix.id, fix.verified) == ("detach", True)
+    assert fix.edits[0].start[0] == Encoder.forward.__code__.co_firstlineno + 1  # where a pass comes by
+    assert "detach()" in fix.edits[0].new
+
+
+def test_a_state_whose_line_is_unknown_is_known_by_its_name():
+    """Numbers that two threads have used have no line."""
+    import threading
+
+    def program() -> None:
+        thread = threading.Thread(target=lambda: torch.ones(2, requires_grad=True).exp().mul(2).exp().mul(2))
+        thread.start()
+        thread.join()
+        Trainer().fit(2)
+
+    (found,), note = tracked(program)
+    assert found.fixes[0].id == "detach" and "retain_graph" not in note

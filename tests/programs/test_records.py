@@ -119,12 +119,16 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
 def test_each_process_that_a_program_starts_has_a_record(tmp_path, method):
     file(tmp_path, PROCESSES, "many.py")
-    done = run(tmp_path, "-o", "many.gwz", "many.py", method)
+    asked = method == "fork"  # by the environment, which starts a tracker in other processes
+    where, env = ([], {"GRAPHWIDGET_RECORD": "many.gwz"}) if asked else (["-o", "many.gwz"], {})
+    done = run(tmp_path, *where, "many.py", method, env=env)
     assert (done.returncode, done.stdout) == (0, "[0, 1]\n")
     records = [graphwidget.load(path) for path in tmp_path.glob("*.gwz")]
     assert sorted(len(record.calls) for record in records) == [4, 6]
     assert sorted([finding.kind for finding in record.findings()] for record in records) == [[], ["second_backward"]]
     assert all(record.complete for record in records)
+    (found,) = [finding for record in records for finding in record.findings()]
+    assert (found.cause.file, found.cause.source) == ("many.py", "y = w.exp().sum()")
     assert {path.name for path in tmp_path.glob("*.gwz")} == {f"many-{record.about.pid}.gwz" for record in records}
     assert sorted(re.findall(r"process (\d+): (No|1) finding", "\n".join(said(done)))) == sorted(
         (str(record.about.pid), "1" if record.findings() else "No") for record in records

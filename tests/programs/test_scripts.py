@@ -1,13 +1,18 @@
 """A plain script and a module run under `graphwidget run` and `explain` as under Python itself."""
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
+import zipapp
 
 import pytest
 from test_cli import file
+
+from graphwidget.programs import script
+from graphwidget.programs.target import Start
 
 TWICE = "import torch\nw = torch.ones(2, requires_grad=True)\ny = w.exp().sum()\ny.backward()\ny.backward()\n"
 SHOWS = (
@@ -61,6 +66,24 @@ def test_a_program_sees_what_it_sees_under_python(tmp_path, command):
     assert plain.stdout in done.stderr and done.returncode == 0
     module = command[0] == "-m"
     assert (document["target"], document["argv"]) == (command[module], command[1 + module :])
+
+
+IS = "import sys\nprint(__name__, __file__, __package__, __cached__, type(__loader__), sys.argv, sys.path[0])\n"
+
+
+@pytest.mark.parametrize("target", ["app", "app.pyz", "-"])
+def test_a_folder_an_archive_and_standard_input_run_as_under_python(tmp_path, monkeypatch, capsys, target):
+    (tmp_path / "app").mkdir()
+    file(tmp_path / "app", IS, "__main__.py")
+    zipapp.create_archive(tmp_path / "app", tmp_path / "app.pyz")
+    plain = python(tmp_path, target, "-m", "--", "x", input=IS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["pytest"])
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(IS.encode())))
+    main = script.main_of(Start(target, ("-m", "--", "x")))
+    exec(main.code, main.module.__dict__)
+    assert capsys.readouterr().out == plain.stdout != ""
 
 
 ENDS = {
@@ -121,7 +144,7 @@ def test_the_end_of_a_program_that_ran_names_its_findings_and_their_lines(tmp_pa
     loop += "for _ in range(6):\n    loss = w.exp().sum()\n    loss.backward()\n    keep(store, loss)\n"
     file(tmp_path, loop, "train.py")
     lines = run(tmp_path, "train.py").stderr.splitlines()
-    assert lines[-2] == "graphwidget: Graphs of 6 iterations pile up in `store`. (log.py:2)"
+    assert lines[-2] == "graphwidget: Graphs of 6 iterations pile up in `store`. (log.py:2 in keep)"
     assert lines[-1].startswith("graphwidget: 1 finding. 6 backward calls, all ran.")
 
 

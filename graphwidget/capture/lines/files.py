@@ -6,6 +6,7 @@ the code when a line of it is needed.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import io
 import os
@@ -47,8 +48,8 @@ class SourceFile:
         What is added to a line of the code to get the line of the text: autoreload compiles single functions.
     """
 
-    __slots__ = ("__weakref__", "_bytes", "_code", "_compiled", "_first", "_inside", "_line", "_lines", "_rewritten",
-                 "_shape", "_spots", "_stamp", "edited", "path", "shift", "shown")  # fmt: skip
+    __slots__ = ("__weakref__", "_alone", "_bytes", "_code", "_compiled", "_first", "_inside", "_line", "_lines",
+                 "_rewritten", "_spots", "_stamp", "edited", "path", "shift", "shown")  # fmt: skip
 
     def __init__(self, path: str, code: CodeType) -> None:
         self.path = os.path.abspath(path)
@@ -60,9 +61,9 @@ class SourceFile:
         self._rewritten = any(map(_is_rewritten, _codes(code)))
         self._spots = frozenset(map(_spot, _codes(code)))
         self._first, self.shift = self._mark(code), 0
-        # autoreload compiles a function that was edited alone, as a module with nothing else in it.
-        inside = [one for one in code.co_consts if isinstance(one, CodeType)] if code.co_name == "<module>" else [code]
-        self._shape: int | None = _shape(inside[0]) if len(inside) == 1 else None
+        # autoreload compiles a function that was edited alone, or a method in a class with nothing else in it.
+        inside = [code] if code.co_flags & inspect.CO_OPTIMIZED else list(_outermost_functions(code))
+        self._alone: tuple[str, int] | None = (inside[0].co_name, _shape(inside[0])) if len(inside) == 1 else None
         self._line = inside[0].co_firstlineno if inside else 0
         self._compiled: frozenset[object] = frozenset()
         self._stamp = _stamp(self.path)
@@ -117,7 +118,11 @@ class SourceFile:
         self._compiled = frozenset(map(self._mark, compiled))
         if self._first in self._compiled:
             return text
-        same = [one for one in compiled if self._shape is not None and _shape(one) == self._shape]
+        same = (
+            [one for one in _compiled_alone(text, self._alone[0]) if _shape(one) == self._alone[1]]
+            if self._alone
+            else []
+        )
         self.shift = same[0].co_firstlineno - self._line if len(same) == 1 else 0
         return text if len(same) == 1 else None
 
@@ -135,9 +140,36 @@ def _spot(code: CodeType) -> tuple[str, int]:
 
 
 def _shape(code: CodeType) -> int:
-    """A number that codes share which do the same, wherever they stand."""
-    inside = tuple(_shape(one) if isinstance(one, CodeType) else repr(one) for one in code.co_consts)
-    return hash((code.co_name, code.co_code, code.co_names, code.co_varnames, code.co_freevars, inside))
+    """A number that codes share which do the same on the same lines, wherever they stand.
+
+    autoreload compiles a text without comments: then only the lines from the first one to a comment would be right.
+    """
+    first = code.co_firstlineno
+    inside = tuple(
+        (_shape(one), one.co_firstlineno - first) if isinstance(one, CodeType) else repr(one) for one in code.co_consts
+    )
+    lines = tuple((start, end, line - first) for start, end, line in code.co_lines() if line is not None)
+    return hash((code.co_name, code.co_code, code.co_names, code.co_varnames, code.co_freevars, inside, lines))
+
+
+def _compiled_alone(text: str, name: str) -> Iterator[CodeType]:
+    """The functions of a name, each compiled as a method alone.
+
+    With other code around them Python may compile them otherwise: a name that is imported there has no methods.
+    """
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
+            class_ = ast.parse("class _:\n    pass").body[0]
+            class_.body = [node]  # type: ignore[attr-defined]
+            code = compile(ast.Module([class_], []), "<alone>", "exec", dont_inherit=True)
+            yield from _outermost_functions(code)
+
+
+def _outermost_functions(code: CodeType) -> Iterator[CodeType]:
+    """The functions and methods of a module, without those inside them."""
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield from (one,) if one.co_flags & inspect.CO_OPTIMIZED else _outermost_functions(one)
 
 
 def _stamp(path: str) -> tuple[int, int] | None:

@@ -5,8 +5,8 @@
 * Python 3.10 and 3.11: `sys.settrace`, whose function returns None for every frame outside cells. A tracer
   that was installed before (a debugger, coverage) goes on working: ours calls it.
 
-Limit: a debugger that replaces the trace function while a cell runs hides the lines that it steps through.
-Nodes made there have no place.
+Limit: a debugger that replaces the trace function while a cell runs hides lines until the next call of a module, of
+`backward` or of an optimizer. Nodes made there have no place.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ class SettraceTracer(LineTracer):
 
         self._plain = trace
         self._trace: Any = trace
+        self._beside: Any = None  # the other tracer that `_trace` calls, too
 
     def start(self) -> None:
         theirs = sys.gettrace()
@@ -63,7 +64,7 @@ class SettraceTracer(LineTracer):
     def stop(self) -> None:
         theirs, in_threads = self._previous.pop()
         if sys.gettrace() in (self._trace, self._plain):
-            sys.settrace(theirs)
+            sys.settrace(theirs if self._previous else self._beside)
         threading.settrace(in_threads)
         self._trace = theirs if self._previous else self._plain
 
@@ -83,33 +84,27 @@ class SettraceTracer(LineTracer):
             sys.settrace(paused)
 
     def reclaim(self, frame: FrameType | None) -> None:
-        """Trace again once a debugger has gone. While it is active it keeps the trace function."""
-        if sys.gettrace() is None:
-            sys.settrace(self._trace)
-            self.resume(frame)
-        else:
-            self.skip()
+        """Trace again: beside a debugger that has installed itself over us, or alone once it has gone."""
+        theirs = sys.gettrace()
+        self._trace = self._combined(theirs) if theirs is not None else self._alone()
+        sys.settrace(self._trace)
+        self.resume(frame)
+
+    def _alone(self) -> Any:
+        self._beside = None
+        return self._plain
 
     def _combined(self, theirs: Any) -> Any:
-        """A trace function that calls the tracer that was installed before ours, and then ours."""
+        """A trace function that calls the tracer that was there before ours, and then ours."""
+        self._beside = theirs
 
         def trace(frame: FrameType, event: str, arg: object) -> Any:
             local = theirs(frame, event, arg)
-            if sys.gettrace() is not trace:  # coverage's C tracer installs itself again
-                sys.settrace(trace)
+            if sys.gettrace() is not trace:  # coverage's C tracer installs itself again; a debugger may have gone
+                self._trace = self._alone() if sys.gettrace() is None else trace
+                sys.settrace(self._trace)
             ours = self._plain(frame, event, arg)
-            if ours is None:
-                return local
-
-            def both(frame: FrameType, event: str, arg: object) -> Any:
-                nonlocal local
-                if local is not None:
-                    local = local(frame, event, arg)
-                ours(frame, event, arg)
-                return both
-
-            both.__self__ = ours.__self__  # type: ignore[attr-defined]
-            return both
+            return local if ours is None else _both(local, ours)
 
         return trace
 
@@ -133,7 +128,23 @@ class SettraceTracer(LineTracer):
     def _adopt(self, frame: FrameType, state: ThreadState) -> None:
         traced = TracedFrame(self.book.scope(frame.f_code), state, frame)  # type: ignore[arg-type]
         traced.set_passes_unknown()
-        frame.f_trace = traced.trace
+        local = frame.f_trace
+        alone = local is None or isinstance(getattr(local, "__self__", None), TracedFrame)
+        frame.f_trace = traced.trace if alone else _both(local, traced.trace)
+
+
+def _both(theirs: Any, ours: Any) -> Any:
+    """The local trace function of a frame that a debugger traces, too: its own, and then ours."""
+
+    def both(frame: FrameType, event: str, arg: object) -> Any:
+        nonlocal theirs
+        if theirs is not None:
+            theirs = theirs(frame, event, arg)
+        ours(frame, event, arg)
+        return both
+
+    both.__self__ = ours.__self__  # type: ignore[attr-defined]
+    return both
 
 
 class TracedFrame(FrameState):

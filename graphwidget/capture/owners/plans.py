@@ -41,6 +41,7 @@ from graphwidget.capture.owners.spelling import (
     by_frame,
     by_index,
     by_key,
+    by_nothing,
     by_position,
     by_registry,
     by_traceback,
@@ -226,6 +227,9 @@ def of_module(item: Any, o: Any) -> list[Reader]:
             else:
                 spell = functools.partial(by_registry, registry, item)
                 readers.append(Reader(iter(dict.items(entries)), spell, "attribute", tier=REGISTERED))
+    scripted = _original(own.get("forward"))
+    if scripted is not None:
+        readers.append(Reader(iter([("", scripted)]), by_nothing, "attribute", tier=REGISTERED))
     plain: list[tuple[str, Any]] = []
     hooks: list[tuple[str, Any]] = []
     for name, value in own.items():
@@ -238,6 +242,13 @@ def of_module(item: Any, o: Any) -> list[Reader]:
     if hooks:
         readers.append(Reader(iter(hooks), by_attribute, "hook"))
     return readers
+
+
+def _original(forward: Any) -> torch.nn.Module | None:
+    """The module that was scripted (`torch.jit.script`): its parts are those of the script, by the same names."""
+    wrapped = own_attributes(forward).get("__wrapped__") if forward is not None else None
+    owner: Any = wrapped.__self__ if type(wrapped) is types.MethodType else None
+    return owner if owner is not None and torch.nn.Module in mro_of(type(owner)) else None
 
 
 def of_optimizer(parts: list[Callable[[Any], list[Reader]]], o: Any) -> list[Reader]:

@@ -24,6 +24,7 @@ __all__ = [
     "by_frame",
     "by_index",
     "by_key",
+    "by_nothing",
     "by_position",
     "by_registry",
     "by_traceback",
@@ -39,6 +40,11 @@ def by_index(prefix: str, key: Any, owner: Any) -> tuple[str, bool]:
         if type(fields) is tuple and key < len(fields):
             return f"{prefix}.{fields[key]}", True
     return f"{prefix}[{key}]", True
+
+
+def by_nothing(prefix: str, key: Any, owner: Any) -> tuple[str, bool]:
+    """What stands for its owner has the owner's name."""
+    return prefix, True
 
 
 def by_position(prefix: str, key: Any, owner: Any) -> tuple[str, bool]:

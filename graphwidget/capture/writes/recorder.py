@@ -245,24 +245,17 @@ class WriteRecorder:
         return len(armed) < before
 
     def _compare(self, ended: _Armed, frame: FrameType | None) -> None:
-        changed = []
-        with internals.quiet():
-            for path, ref, before in ended.named:
-                tensor = ref()
-                if tensor is not None and version_of(tensor) != before:
-                    changed.append((path, tensor))
-        changed += self.watched.changes()
+        changed = self._changed(ended, *reversed(self._armed.get(threading.get_ident(), ())))
         if changed:
             self._mark_writer(ended.statement, changed)
             place, statement = self._place(ended, frame), ended.statement
             self.log.add(place, statement.text, changed, statement.optimizer, ended.number)
-            self._update_callers(changed)
         if ended.hidden:
             self.log.hide(self._place(ended, frame), ended.statement.text, ended.hidden, ended.number)
 
     def _compare_running(self, running: _Armed) -> None:
         """Record what a line has written while it is still running."""
-        changed = self.watched.changes()
+        changed = self._changed(running)
         if changed:
             frame: FrameType | None = sys._getframe(1)
             while frame is not None and id(frame) != running.frame:
@@ -270,7 +263,34 @@ class WriteRecorder:
             place, statement = self._place(running, frame), running.statement
             self._mark_writer(statement, changed)
             self.log.add(place, statement.text, changed, statement.optimizer, running.number)
-            self._update_callers(changed)
+
+    def _changed(self, *lines: _Armed) -> list[tuple[str, Any]]:
+        """The tensors that have changed since they were last compared: those that lines name, and those watched.
+
+        Parameters
+        ----------
+        lines
+            The innermost one, to which a change belongs, and then those that called it: what they name it may know by
+            another name, or by another tensor of the same memory.
+        """
+        changed: dict[int, tuple[str, Any]] = {}
+        with internals.quiet():
+            for line in lines:
+                for at, (path, ref, before) in enumerate(line.named):
+                    tensor = ref()
+                    now = version_of(tensor) if tensor is not None else None
+                    if now is not None and now != before:
+                        line.named[at] = (path, ref, now)  # so that the caller does not record the same write again
+                        changed.setdefault(id(tensor), (path if line is lines[0] else "", tensor))
+        found = [*changed.values(), *self.watched.changes()]
+        if any(path for path, _ in found):
+            return found
+        return [(self._name_at(lines, tensor), tensor) for _, tensor in found]
+
+    @staticmethod
+    def _name_at(lines: tuple[_Armed, ...], tensor: Any) -> str:
+        """The name of a tensor at the innermost line that names it."""
+        return next((path for line in lines for path, ref, _ in line.named if ref() is tensor), "")
 
     def _mark_writer(self, statement: Statement, changed: list[tuple[str, Any]]) -> None:
         """Compare this line each time from now on, unless no other object holds the tensors it wrote to."""
@@ -278,12 +298,6 @@ class WriteRecorder:
             statement.wrote = True
         else:
             self._unshared.add(statement)
-
-    def _update_callers(self, changed: list[tuple[str, Any]]) -> None:
-        """Update the versions of the calling lines, so that they do not record the same write again."""
-        for around in self._armed.get(threading.get_ident(), ()):
-            now = {id(tensor): version for _, tensor in changed if (version := version_of(tensor)) is not None}
-            around.named = [(path, ref, now.get(id(ref()), before)) for path, ref, before in around.named]
 
     def _check_skipped(self) -> None:
         """Look for changes that a skipped line has made."""
@@ -358,7 +372,9 @@ def _resolve(frame: FrameType, chain: tuple[str, ...]) -> list[tuple[str, Any]]:
                 break
             value = internals.leaf_and_grad(value)[1]
         else:
-            value = reading.attribute(value, attribute)
+            owner, value = value, reading.attribute(value, attribute)
+            if value is None:
+                value = reading.static_attribute(type(owner), attribute)
         name = f"{name}.{attribute}"
     if internals.is_tensor(value):
         return [(name, value)]

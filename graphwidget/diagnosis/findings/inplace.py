@@ -65,10 +65,17 @@ def _story(record: Record, shown: str, writes: tuple[Write, ...], saved: str) ->
         return f"{first} was modified in place after {saved}. By which line is unknown."
     write = writes[-1]
     inside = f" in {named(write.inside)}," if write.inside is not None else ""
-    story = f"{short(write.by)} ({when(record, write.place)}) modified {shown}{inside} after {saved}."
+    spot = when(record, write.place) + _called_from(write.place)
+    story = f"{short(write.by)} ({spot}) modified {shown}{inside} after {saved}."
     if where(writes[0].place) != where(write.place):
         story += f" So did {short(writes[0].by)} ({where(writes[0].place)}) before."
     return story
+
+
+def _called_from(place: Place) -> str:
+    """Which line called the function of a line in a file; of a cell the line that ran is shown with it."""
+    caller = where(place.stack[-1]) if place.stack and place.file is not None else ""
+    return f", called from {caller}" if caller else ""
 
 
 def _retained(record: Record, call: BackwardCall) -> Setting | None:

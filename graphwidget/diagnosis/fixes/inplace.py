@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
+from graphwidget.diagnosis.fixes.handed_in import HandedIn, handed_in
 from graphwidget.diagnosis.fixes.rerun.plan import rerun
 from graphwidget.diagnosis.fixes.second_backward import detach, recompute
 from graphwidget.diagnosis.fixes.second_backward.case import Case, simulate
@@ -16,9 +17,10 @@ from graphwidget.diagnosis.reuse import blame
 from graphwidget.diagnosis.reuse.inplace_modules import expression
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import inplace_statements, text_edit
+from graphwidget.diagnosis.source import inplace_statements, temporaries, text_edit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells, Spot
+from graphwidget.diagnosis.source.paths import local, root_of
 from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, lines_of, outer_at, root_name, short, source_line, where
 from graphwidget.engine.what_if import reachable, with_nothing_stale
@@ -55,7 +57,14 @@ def for_inplace(
     fixes = [fix for candidate in order if (fix := candidate()) is not None]
     if writes and writes[-1].optimizer and not any(fix.verified and fix.edits for fix in fixes):
         fixes.insert(0, _forward_after_step(call, writes[-1]))
-    return tuple(fixes)
+    return tuple(fixes or [_in_words(tensor, leaf=_is_leaf(graph, tensor))])
+
+
+def _in_words(tensor: str | None, *, leaf: bool = False) -> Fix:
+    shown = f"`{tensor}`" if tensor else "it"
+    if leaf:
+        return Fix("zero_grad_or_step_order", f"Modify {shown} behind this call, which needs it as it was.")
+    return Fix("clone_before_inplace", f"Modify a copy of {shown}, or write to a new tensor.", price=_COPY)
 
 
 def _forward_after_step(call: BackwardCall, write: Write) -> Fix:
@@ -68,7 +77,7 @@ def _forward_after_step(call: BackwardCall, write: Write) -> Fix:
 
 
 def _is_leaf(graph: Snapshot, path: str | None) -> bool:
-    return any(path in leaf.paths for leaf in graph.leaves.values())
+    return path is not None and any(path in map(local, leaf.paths) for leaf in graph.leaves.values())
 
 
 def _after_a_step(
@@ -150,8 +159,7 @@ def _after_a_write(
     record: Record, call: BackwardCall, graph: Snapshot, write: Write | None, tensor: str | None
 ) -> Iterator[Callable[[], Fix | None]]:
     if write is None:
-        sentence = f"Modify a copy of {f'`{tensor}`' if tensor else 'it'}, or write to a new tensor."
-        yield lambda: Fix("clone_before_inplace", sentence, False, None, _COPY)
+        yield lambda: _in_words(tensor)
         return
     for remedy in _remedies(record, call, graph, write, tensor):
         yield partial(_with_the_rest, record, call, graph, remedy)
@@ -231,6 +239,12 @@ def _remedies(
         return
     cell, line = Cells.of(record).text(write.place.cell), write.place.line or 0
     name = _modified(write, tensor)
+    handed = handed_in(record, write, name) if name is not None and write.inside is None else None
+    if handed is not None:
+        yield _before_the_call(record, call, graph, write, handed)
+        return
+    if not _is_known_there(cell, line, name):
+        name = None
     view = _view(cell, line, name, tensor)
     keeps = ""
     if view is not None and (write.place.cell, view.lineno) not in {at(w.place) for w in record.writes}:
@@ -240,6 +254,33 @@ def _remedies(
         keeps = f" Then `{tensor}` keeps its values."
     for remedy in _at_the_write(record, call, graph, write, name):
         yield replace(remedy, sentence=remedy.sentence + keeps)
+
+
+def _is_known_there(cell: str, line: int, name: str | None) -> bool:
+    """Whether the code around a line may write a name; a name that a caller has may mean nothing there."""
+    found = source.function_at(cell, line)
+    return name is None or found is None or root_of(name) in source.names_in(found[1]) | _arguments(found[1])
+
+
+def _arguments(function: ast.FunctionDef) -> set[str]:
+    return {one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg)}
+
+
+def _before_the_call(record: Record, call: BackwardCall, graph: Snapshot, write: Write, handed: HandedIn) -> _Remedy:
+    """Copy what a function modifies for its caller before the caller hands it in."""
+    spot = handed.spot
+    saved_inside = any(spot in lines_of(graph.place_of(i)) for i in _savers(call, graph, write))
+    if spot is None or saved_inside:
+        sentence = f"Hand `{handed.function}` a copy, and go on with the copy: it modifies what it is given."
+        return _Remedy(
+            "clone_before_inplace", sentence, spot, (), write, (handed.function, "copy"), leads_away=not saved_inside
+        )
+    text = Cells.of(record).text(spot[0])
+    by = f"{short(source.line_text(text, spot[1]))} (In[{spot[0]}], line {spot[1]})"
+    clone = f"{handed.name} = {handed.name}.clone()"
+    sentence = f"Modify a copy: `{clone}` before {by}, as `{handed.function}` modifies what it is given."
+    edits = text_edit.insert_before(spot[0], text, spot[1], [clone])
+    return _Remedy("clone_before_inplace", sentence, spot, edits, write, _scoped(text, spot[1], handed.name))
 
 
 def _at_the_write(
@@ -378,7 +419,11 @@ def _rewritten(record: Record, write: Write) -> tuple[Edits, Spot | None, str, s
     """
     if write.inside is None:
         cell, line = Cells.of(record).text(write.place.cell), write.place.line or 0
-        new = inplace_statements.out_of_place(write.by) or inplace_statements.scattered(cell, line, write.by)
+        new = (
+            inplace_statements.out_of_place(write.by)
+            or temporaries.written_new(write.by)
+            or inplace_statements.scattered(cell, line, write.by)
+        )
         if new:
             return _written_as(record, write, new), None, "", new
     tree = source.parse(write.by)

@@ -10,7 +10,7 @@ from functools import cached_property
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.paths import is_code, local, root_of
-from graphwidget.diagnosis.wording import source_line
+from graphwidget.diagnosis.wording import is_hidden, source_line, spoken
 from graphwidget.model import Kind, Place, Snapshot
 
 __all__ = ["NamedEdge", "NamedEdges"]
@@ -111,7 +111,7 @@ class NamedEdges:
         for owner in now.owners:
             index = self.graph.index_of.get(now.uid[owner.node])
             if index is not None and owner.kind != "out":
-                found[index].add(local(owner.path))
+                found[index].add(local(_as_written(owner.path)))
         return found
 
     @cached_property
@@ -124,8 +124,9 @@ class NamedEdges:
         known = [(graph.index_of.get(one.uid[o.node], -1), o) for one in seen if one is not None for o in one.owners]
         found: dict[int, set[str]] = {}
         for index, owner in known:
-            if index >= 0 and owner.kind != "out" and is_code(local(owner.path)):
-                found.setdefault(index, set()).add(owner.path)
+            path = _as_written(owner.path)
+            if index >= 0 and owner.kind != "out" and is_code(local(path)):
+                found.setdefault(index, set()).add(path)
         paths = (path for some in found.values() for path in some)
         holders = {root_of(path) for path in paths if not local(path).isidentifier()}
         lasting = {index: self._lasting(paths) for index, paths in found.items()}
@@ -158,6 +159,11 @@ class NamedEdges:
     def _names_read(self, cell: int, line: int) -> set[str]:
         statements = source.statements_at(self.setting.text_of_cell(cell), line)
         return source.names_read(statements[-1]) if statements else set()
+
+
+def _as_written(path: str) -> str:
+    """A path; of a variable that a closure keeps, or a generator has, the name by which their lines read it."""
+    return spoken(path) if is_hidden(path) else path
 
 
 def _lines(place: Place | None) -> list[tuple[int, int]]:

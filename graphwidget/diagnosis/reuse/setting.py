@@ -145,10 +145,30 @@ class Setting:
             and any(_same_operations(graph, i, one) for one in handed)
         ]
         first = reuse.carrier_place
+        if self._renewed:
+            return True
         if first is None:
             return False
         ran_again = any(p.run != first.run and p.cell_id is not None and p.cell_id == first.cell_id for p in again)
         return ran_again or (self.made_in_same_pass and bool(again))
+
+    @cached_property
+    def _renewed(self) -> bool:
+        """Whether a name that led to the old part has got, since then, what the same operations made: its next value.
+
+        That shows a state where lines do not: they are unknown, or two functions make the two calls.
+        """
+        graph, reuse, before = self.reuse.graph, self.reuse, self.reuse.earlier.graph
+        carriers = {_of_an_object(path) for path in reuse.unrun_paths or reuse.carrier_paths}
+        now = {_of_an_object(o.path): o.node for o in graph.owners if graph.seq[o.node] >= reuse.earlier.newest_seq}
+        handed = {graph.uid[i]: i for i in reuse.unrun or reuse.boundary}
+        for owner in before.owners if before is not None else ():
+            name = _of_an_object(owner.path)
+            old, new = handed.get(before.uid[owner.node]) if before is not None else None, now.get(name)
+            if old is not None and new is not None and name in carriers and owner.kind != "out":
+                if _same_operations(graph, new, old):
+                    return True
+        return False
 
     @cached_property
     def only_added(self) -> bool:
@@ -259,6 +279,11 @@ class Setting:
         put = tuple(path for run in reuse.record.runs.values() for path in containers.taken_in(run.source, names))
         kept = (tuple(path for path in some if not forgotten(path)) for some in (names, others, put))
         return next(filter(None, kept), ())
+
+
+def _of_an_object(path: str) -> str:
+    """A path to an attribute without the function that has a variable for the object: several may have one."""
+    return local(path) if "." in local(path) else path
 
 
 def _scales(graph: Snapshot, index: int) -> bool:

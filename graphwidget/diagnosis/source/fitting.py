@@ -212,17 +212,28 @@ def _arguments(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) ->
 
 
 def _bindings(scope: ast.AST) -> Iterator[tuple[str, int]]:
-    """Names that a scope itself binds, each with the line; what its functions declare global belongs to the module."""
+    """Names that a scope itself binds, each with the line; what its functions declare global belongs to the module.
+
+    What it declares nonlocal belongs to a function around it.
+    """
     elsewhere = {name for node in ast.walk(scope) if isinstance(node, ast.Global) for name in node.names}
     module = isinstance(scope, ast.Module)
     if module:
         yield from ((name, 0) for name in elsewhere)
-    waiting: list[ast.AST] = list(ast.iter_child_nodes(scope))
-    while waiting:
-        node = waiting.pop()
+    own = list(_own_nodes(scope))
+    elsewhere |= {name for node in own if isinstance(node, ast.Nonlocal) for name in node.names}
+    for node in own:
         for name, line in _bound_by(node):
             if module or name not in elsewhere:
                 yield name, line
+
+
+def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a scope, without those of functions and classes inside it."""
+    waiting: list[ast.AST] = list(ast.iter_child_nodes(scope))
+    while waiting:
+        node = waiting.pop()
+        yield node
         if not isinstance(node, (*_Function, ast.ClassDef, ast.Lambda, ast.comprehension)):
             waiting.extend(ast.iter_child_nodes(node))
 

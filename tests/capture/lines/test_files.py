@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import os
 import sys
 import sysconfig
+import textwrap
 from pathlib import Path
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
 import torch
 
 import graphwidget as gw
-from graphwidget.capture.lines.files import block_of
+from graphwidget.capture.lines.files import SourceFile, block_of
 from graphwidget.capture.lines.own_code import OwnCode, in_and_out
 
 MODULE = "import torch\n\n\ndef loss(w):\n    y = w.exp()\n    return y.sum()\n"
@@ -168,6 +170,32 @@ def test_a_module_that_autoreload_has_loaded_again_has_its_new_text(module: Any,
             InteractiveShell.clear_instance()
         root = kept(torch.ones(2, requires_grad=True))  # autoreload puts the new code into the old function
         assert ("mine_alone.py", 6, "y = w.square()", "loss") in places(tracker, root)
+
+
+METHOD = """import math
+
+class Net:
+    # what autoreload compiles has no comments
+    def forward(self, x):
+        return math.sqrt(x){}
+"""
+
+
+@pytest.mark.parametrize("behind, known", [("", True), ("  # the same lines", True), (" + (\n            1)", False)])
+def test_a_method_that_autoreload_has_compiled_alone_has_its_lines_or_none(
+    tmp_path: Path, behind: str, known: bool
+) -> None:
+    path = tmp_path / "net_alone.py"
+    path.write_text(METHOD.format(behind))
+    method = ast.unparse(ast.parse(path.read_text()).body[1].body[0])  # type: ignore[attr-defined]
+    alone = compile("class _:\n" + textwrap.indent(method, "    "), str(path), "exec")
+    (code,) = [
+        one for c in alone.co_consts if isinstance(c, CodeType) for one in c.co_consts if hasattr(one, "co_code")
+    ]
+    file = SourceFile(str(path), code)
+    assert bool(file.lines) == known
+    if known:
+        assert "math.sqrt" in file.lines[code.co_firstlineno + file.shift]  # the line behind `def`
 
 
 def test_a_package_in_an_archive_and_byte_compiled_code_have_no_lines(tmp_path: Path, monkeypatch: Any) -> None:

@@ -93,6 +93,12 @@ def test_modules_in_containers_keep_the_names_of_their_parameters():
     assert found == {"nets['a'].weight", "nets['a'].bias"}
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script")
+def test_a_scripted_module_has_the_names_of_the_module_that_it_was_made_of():
+    scripted = NET.replace("nn.Sequential(", "torch.jit.script(nn.Sequential(").replace("1))", "1)))")
+    assert first_names(scripted) == NAMES
+
+
 def test_bare_tensors_are_named_by_the_variable_that_was_there_first():
     made = "weight = torch.ones(2, requires_grad=True)\nbias = torch.ones(2, requires_grad=True)\n"
     loop = "ps = [weight, bias]\no = torch.optim.Adam(ps)\nfor p in ps:\n    p.grad = None\n"

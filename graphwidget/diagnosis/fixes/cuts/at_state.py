@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from graphwidget.diagnosis.fixes.cuts.cut import Cut, CuttingContext
 from graphwidget.diagnosis.fixes.cuts.state import Use, edges, with_the_name
 from graphwidget.diagnosis.source import text_edit
-from graphwidget.diagnosis.source.none_values import may_be_none
+from graphwidget.diagnosis.source.tensor_or_not import when_tensor
 from graphwidget.diagnosis.wording import short, spoken
 
 __all__ = ["before_use"]
@@ -35,8 +35,9 @@ def _before_use(context: CuttingContext, use: Use) -> Cut | None:
                 return _in_words(context, use, path)
         new = with_the_name(context.detaching.lines(names), names, path) if names else [f"{path} = {path}.detach()"]
         sure = sure and (not names or context.detaching.sure(names))
-        if may_be_none(text, use.statement, path):
-            new = [f"if {path} is not None:", *(f"    {line}" for line in new)]
+        condition = when_tensor(text, use.statement, path)
+        if condition:
+            new = [f"if {condition}:", *(f"    {line}" for line in new)]
         lines += new
     gone = edges(context, use)
     if not lines or not gone:

@@ -16,9 +16,9 @@ from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import containers, text_edit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Spot
-from graphwidget.diagnosis.source.none_values import may_be_none
 from graphwidget.diagnosis.source.paths import local
-from graphwidget.diagnosis.wording import at, outer_at, short, source_line, where
+from graphwidget.diagnosis.source.tensor_or_not import when_tensor
+from graphwidget.diagnosis.wording import at, outer_at, short, source_line, spoken, where
 from graphwidget.model import BackwardCall, TextEdit
 
 __all__ = ["after_call", "between_passes"]
@@ -26,19 +26,21 @@ __all__ = ["after_call", "between_passes"]
 
 def between_passes(context: CuttingContext) -> Iterator[Cut]:
     """After a call, cut what the next pass starts from: first the carriers, then all tensors that it uses."""
-    paths = context.setting.lasting(context.paths, None)
-    place = after_call(context.setting, context.reuse.later, paths)
-    place = place if place is not None and runs_between(context.setting, place) else None
-    carried = tuple(context.later_edges(context.setting.forgets(place)).carried())
+    setting, reuse = context.setting, context.reuse
+    paths = setting.lasting(context.paths, None)
+    place = after_call(setting, reuse.later if setting.repeated else reuse.earlier, paths)
+    place = place if place is not None and runs_between(setting, place) else None
+    carried = tuple(context.later_edges(setting.forgets(place)).carried())
     if place is not None:
-        paths = context.setting.lasting(paths, place)
+        paths = setting.lasting(paths, place)
     every = dict.fromkeys((*paths, *sorted(name for one in carried for name in one.names)))
     if place is not None:
         yield from _handed_over(context, place, carried)
         yield from _kept_detached(context, place, carried)
     state = list(uses(context))
     yield from stored_after_call(context, state)
-    if len(paths) > 1 and len(set(map(source.last_name, paths))) == 1 and not all(p.endswith("]") for p in paths):
+    several = len(set(map(spoken, paths))) > 1  # a variable of a function is one also in a function inside it
+    if several and len(set(map(source.last_name, paths))) == 1 and not all(p.endswith("]") for p in paths):
         yield from before_use(context, state)  # one attribute of several objects: one line for all of them
     for some in dict.fromkeys((paths, tuple(every))):
         lines = context.detaching.lines(some)
@@ -176,8 +178,8 @@ def _before_maker(context: CuttingContext) -> Iterator[Cut]:
     ):
         return
     lines = [f"{name} = {name}.detach()" for name in dict.fromkeys(kept)]
-    if any(may_be_none(cell, found[-1], name) for name in kept):
-        return  # in the first pass
+    if any(when_tensor(cell, found[-1], name) for name in kept):
+        return  # it may be None or a number, in the first pass
     sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} before {where(made)}."
     carried = tuple(context.later_edges().carried())
     known = {name for one in carried for name in one.names}

@@ -64,6 +64,8 @@ def fixes_of(ladder: Ladder, case: Case) -> tuple[Fix, ...]:
         fixes += filter(None, [retain.in_spite_of_steps(case)])
     if not any(fix.verified and not fix.starves for fix in fixes):
         lasts = setting.made_in_same_pass and not case.reuse.starved and not setting.only_added
-        carried = setting.carried_state or lasts
-        fixes += filter(None, [detach.in_words(case) if carried else recompute.in_words(case)])
+        if not (setting.carried_state or lasts):
+            fixes += filter(None, [recompute.in_words(case)])
+        elif not any(fix.id == "detach" and fix.verified for fix in fixes):
+            fixes += filter(None, [detach.in_words(case)])
     return tuple(sorted(fixes, key=lambda fix: (bool(fix.starves), bool(fix.starves) and not fix.verified)))

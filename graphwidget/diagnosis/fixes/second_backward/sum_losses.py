@@ -8,7 +8,7 @@ from graphwidget.diagnosis.fixes.second_backward.case import Case
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax, text_edit
 from graphwidget.diagnosis.source.text_edit import Edits
-from graphwidget.diagnosis.wording import at, root_name
+from graphwidget.diagnosis.wording import UNNAMED, at, root_name
 from graphwidget.model import BackwardCall, Fix, TextEdit
 
 _Sum = tuple[str, Edits, tuple[int, int] | None]  # the one call as text, the edits, and where they begin
@@ -20,6 +20,8 @@ def propose(case: Case) -> Fix | None:
     if not reuse.earlier.api == reuse.later.api == "backward":
         return None
     whole, edits, line = _summed(case.setting)
+    if UNNAMED in whole:
+        return None
     by_hand = not edits and (reuse.earlier.place.button or reuse.later.place.button)
     return Fix(
         id="single_backward_sum",

@@ -1,4 +1,4 @@
-"""Whether a variable or attribute may be None where a statement reads it, as far as the text shows."""
+"""Whether a variable or attribute may be None, or a number, where a statement reads it, as far as the text shows."""
 
 from __future__ import annotations
 
@@ -6,31 +6,44 @@ import ast
 
 from graphwidget.diagnosis.source import syntax as source
 
-__all__ = ["may_be_none"]
+__all__ = ["when_tensor"]
 
 
-def may_be_none(text: str, statement: ast.stmt, path: str) -> bool:
-    """Whether a path is None somewhere in its class or function, and no test before the statement has excluded that."""
+def when_tensor(text: str, statement: ast.stmt, path: str) -> str:
+    """The condition under which a path is a tensor where a statement reads it; empty: always, for all that is known.
+
+    Where it lives (in its class or function, or in the file for a variable from outside) it may be given None or a
+    number, and no test before the statement excludes None.
+    """
     found = source.function_at(text, statement.lineno)
-    home = (found[0] or found[1]) if found is not None else source.parse(text)
-    if home is None or not any(_gives_none(node, path) for node in ast.walk(home)):
-        return False
-    return not any(_excludes_none(one, statement, path) for one in _before(text, statement))
+    home: ast.AST | None = (found[0] or found[1]) if found is not None else source.parse(text)
+    if "." not in path and source.is_from_outside(text, statement.lineno, path):
+        home = source.parse(text)
+    nodes = list(ast.walk(home)) if home is not None else []
+    if any(_gives(node, path, int, float) for node in nodes):
+        return f"torch.is_tensor({path})"
+    if any(_gives(node, path, type(None)) for node in nodes):
+        if not any(_excludes_none(one, statement, path) for one in _before(text, statement)):
+            return f"{path} is not None"
+    return ""
 
 
-def _gives_none(node: ast.AST, path: str) -> bool:
+def _gives(node: ast.AST, path: str, *kinds: type) -> bool:
     """``self.h = None``; in the body of a class ``h: Tensor | None = None``; ``def __init__(self, h=None)``."""
     name = path.rsplit(".", 1)[-1]
     if isinstance(node, (ast.Assign, ast.AnnAssign)):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        none = isinstance(node.value, ast.Constant) and node.value.value is None
-        flat = [one for target in targets for one in ast.walk(target)]
-        return none and any(ast.unparse(one) in (path, name) for one in flat if isinstance(one, ast.expr))
+        flat = [one for target in targets for one in ast.walk(target) if isinstance(one, ast.expr)]
+        return _is(node.value, kinds) and any(ast.unparse(one) in (path, name) for one in flat)
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         given = [*node.args.defaults, *node.args.kw_defaults]
         named = {one.arg for one in (*node.args.args, *node.args.kwonlyargs)}
-        return name in named and any(isinstance(one, ast.Constant) and one.value is None for one in given)
+        return name in named and type(None) in kinds and any(_is(one, kinds) for one in given)
     return False
+
+
+def _is(value: ast.expr | None, kinds: tuple[type, ...]) -> bool:
+    return isinstance(value, ast.Constant) and type(value.value) in kinds
 
 
 def _before(text: str, statement: ast.stmt) -> list[ast.stmt]:

@@ -1,0 +1,149 @@
+"""A function that modifies what it was given, for its caller: there the tensor has the name by which it is used.
+
+A new tensor for the function's own variable would be lost: ``x = x.clamp(0, 1)`` in ``def squash(x): x.clamp_(0, 1)``.
+The copy has to be made where the caller hands the tensor in.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.cells import Cells, Spot
+from graphwidget.diagnosis.wording import at
+from graphwidget.model import Place, Record, Write
+
+__all__ = ["HandedIn", "handed_in"]
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """A write whose effect is for a caller.
+
+    Attributes
+    ----------
+    function
+        The function that writes.
+    name, spot
+        How the caller calls the tensor, and its line; empty and None where that is not known.
+    """
+
+    function: str
+    name: str = ""
+    spot: Spot | None = None
+
+
+def handed_in(record: Record, write: Write, name: str) -> HandedIn | None:
+    """How the tensor came to the function that writes; None: the function itself goes on with the new value.
+
+    Parameters
+    ----------
+    name
+        The variable by which the line writes.
+    """
+    if not name.isidentifier():
+        return None
+    cells, frames = Cells.of(record), (*write.place.stack, write.place)
+    depth, function = len(frames) - 1, ""
+    while name.isidentifier():
+        place, caller = frames[depth], frames[depth - 1] if depth else None
+        text = cells.text(place.cell)
+        found = source.function_at(text, place.line or 0)
+        if found is None or not _is_for_the_caller(text, found[1], place, name, _ignores_result(cells, caller)):
+            return HandedIn(function, name, at(place)) if function else None
+        function = function or found[1].name
+        name = _made_of(text, found[1], place, name)
+        given = _argument(cells, caller, found, name) if caller is not None else None
+        if given is None:
+            return HandedIn(function)
+        name, depth = given, depth - 1
+    return HandedIn(function, name, at(frames[depth])) if _is_path(name) else HandedIn(function)
+
+
+def _is_for_the_caller(text: str, function: ast.FunctionDef, place: Place, name: str, ignored: bool) -> bool:
+    """Whether a function has no more use for a variable of its own behind a line: no line reads it, nor returns it."""
+    statements = source.statements_at(text, place.line or 0)
+    if not statements or name in {n for s in ast.walk(function) if isinstance(s, ast.Global) for n in s.names}:
+        return False
+    own = statements[-1]
+    if isinstance(own, ast.Return):
+        return ignored
+    names = {name, *source.targets(own)}
+    around = [loop for loop in source.loops_around(text, own.lineno) if loop.lineno > function.lineno]
+    for node in ast.walk(function):
+        if not isinstance(node, ast.stmt) or node is own or hasattr(node, "body"):
+            continue
+        if ignored and isinstance(node, ast.Return):
+            continue
+        again = any(loop.lineno <= node.lineno <= (loop.end_lineno or 0) for loop in around)
+        if (node.lineno > own.lineno or (again and name not in _of_a_pass(around))) and names & source.names_read(node):
+            return False
+    return name in _local_names(function)
+
+
+def _of_a_pass(loops: Sequence[ast.stmt]) -> set[str]:
+    """The variables that loops give another value in each pass."""
+    return {name for loop in loops if isinstance(loop, ast.For) for name in source.names_in(loop.target)}
+
+
+def _local_names(function: ast.FunctionDef) -> set[str]:
+    assigned = {name for s in ast.walk(function) if isinstance(s, ast.stmt) for name in source.targets(s)}
+    heads = {name for s in ast.walk(function) if isinstance(s, ast.For) for name in source.names_in(s.target)}
+    return assigned | heads | set(_parameters(function))
+
+
+def _parameters(function: ast.FunctionDef) -> list[str]:
+    arguments = function.args
+    return [one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+
+
+def _made_of(text: str, function: ast.FunctionDef, place: Place, name: str) -> str:
+    """The parameter of which a variable is another name, or a view; the name itself where that is not known."""
+    parameters = set(_parameters(function))
+    made = [s for s in source.bindings(text, name, place.line or 0) if s.lineno > function.lineno]
+    if not made:
+        return name
+    value = source.given(made[-1])
+    read = source.names_in(value) & parameters if isinstance(value, ast.expr) else set()
+    return read.pop() if len(read) == 1 else ""
+
+
+def _ignores_result(cells: Cells, caller: Place | None) -> bool:
+    """Whether the calling statement is the call alone."""
+    statement = _statement(cells, caller)
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+
+
+def _statement(cells: Cells, place: Place | None) -> ast.stmt | None:
+    found = source.statements_at(cells.text(place.cell), place.line) if place is not None and place.line else []
+    return found[-1] if found and not hasattr(found[-1], "body") else None
+
+
+def _argument(
+    cells: Cells, caller: Place, found: tuple[ast.ClassDef | None, ast.FunctionDef], parameter: str
+) -> str | None:
+    """What the calling line hands in for a parameter, as it is written there; None: unknown."""
+    statement, (owner, function) = _statement(cells, caller), found
+    names = _parameters(function)
+    if statement is None or parameter not in names:
+        return None
+    called = (function.name, *((owner.name,) if owner is not None and function.name == "__init__" else ()))
+    calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)]
+    by_name = [n for n in calls if source.last_name(ast.unparse(n.func)) in called]
+    if not by_name and function.name in ("forward", "__call__"):
+        by_name = calls  # `net(x)`
+    if len(by_name) != 1 or any(isinstance(one, ast.Starred) for one in by_name[0].args):
+        return None
+    position = names.index(parameter) - (owner is not None and names[0] in ("self", "cls"))
+    given = {keyword.arg: keyword.value for keyword in by_name[0].keywords}
+    if 0 <= position < len(by_name[0].args):
+        return ast.unparse(by_name[0].args[position])
+    return ast.unparse(given[parameter]) if parameter in given else None
+
+
+def _is_path(text: str) -> bool:
+    """Whether a name, or an attribute of one, is written: it can get a copy."""
+    parts = text.split(".")
+    return all(part.isidentifier() for part in parts)

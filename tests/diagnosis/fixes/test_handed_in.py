@@ -1,0 +1,98 @@
+"""A function that modifies what it was given: the copy is made where a caller hands it in."""
+
+import pytest
+from told import findings_of
+
+TOOLS = """
+def squash(x):
+    x.clamp_(0, 1)
+
+def through(x):
+    squash(x)
+
+def part(x):
+    view = x.view(-1)
+    view.add_(1)
+
+def scale(x, k=2):
+    x *= k
+    return x
+
+def centre(x):
+    x -= x.mean()
+    y = x * 2
+    return y
+
+def each(xs):
+    for x in xs:
+        x.mul_(3)
+
+def call(function, x):
+    function(x)
+
+class Mean:
+    def __init__(self, start):
+        self.mean = start
+
+    def take(self, x):
+        self.mean.lerp_(x, 0.5)
+"""
+PROGRAM = """
+w = torch.ones(4, requires_grad=True)
+h = w.exp()
+out = (h * w).sum()
+{}
+(out + h.sum()).backward()
+"""
+KEEPS = "Modify a copy: `h = h.clone()` before `{}` (In[2], line 5), as `{}` modifies what it is given."
+
+
+def fixes(line):
+    (found,) = findings_of(TOOLS, PROGRAM.format(line))
+    assert found.kind == "inplace"
+    return found, [fix.text for fix in found.fixes]
+
+
+@pytest.mark.parametrize(
+    "line, function",
+    [
+        ("squash(h)", "squash"),
+        ("through(h)", "squash"),
+        ("part(h)", "part"),
+        ("scale(h)", "scale"),
+        ("scale(k=3, x=h)", "scale"),
+    ],
+)
+def test_the_copy_is_made_before_the_call_whose_function_has_no_more_use_for_the_tensor(line, function):
+    found, texts = fixes(line)
+    assert texts == [KEEPS.format(line, function)]
+    assert found.fixes[0].verified and found.modified_at.cell == 1
+
+
+@pytest.mark.parametrize("line, new", [("h = scale(h)", "x = x * k"), ("h = centre(h)", "x = x - x.mean()")])
+def test_a_function_that_goes_on_with_the_new_value_gets_a_tensor_of_its_own(line, new):
+    found, texts = fixes(line)
+    assert texts[0].startswith(f"Write `{new}` instead of ") and found.fixes[0].verified
+
+
+def test_where_the_caller_has_no_name_for_it_there_is_advice_in_words():
+    found, texts = fixes("each([h])")
+    assert texts == ["Hand `each` a copy, and go on with the copy: it modifies what it is given."]
+    assert not found.fixes[0].edits
+
+
+def test_a_name_that_only_another_function_has_is_written_nowhere():
+    found, texts = fixes("call(lambda t: t.add_(1), h)")
+    assert (found.modified_at.cell, texts[0][:34]) == (2, "Modify a copy: `h = h.clone()` bef")
+    assert not any(name in " ".join(texts) for name in ("`t = ", "`x = "))
+
+
+def test_one_write_is_one_write_also_if_the_caller_knows_the_memory_by_another_tensor():
+    found, _ = fixes("Mean(h.detach()).take(torch.ones(4))")
+    assert (found.modified_at.cell, found.modified_at.source) == (1, "self.mean.lerp_(x, 0.5)")
+    assert "So did" not in found.text
+
+
+def test_a_leaf_is_modified_later_and_gets_no_copy():
+    found, texts = fixes("with torch.no_grad():\n    squash(w)")
+    assert texts and not any("clone()" in text for text in texts)
