@@ -14,6 +14,8 @@ import pytest
 import torch
 from cells import Notebook
 
+from graphwidget import torch_internals as ti
+
 MINE = "def double(t):\n    return t * 2\n\n\ndef call(function, *args):\n    return function(*args)\n"
 
 
@@ -96,8 +98,9 @@ def test_a_generator_goes_on_in_a_later_cell_and_after_an_error_was_thrown_into_
 def test_a_thread_that_a_cell_began_is_recorded_when_the_cell_has_ended(cells: Notebook) -> None:
     go, done = threading.Event(), threading.Event()
     cells.namespace.update(go=go, done=done, threading=threading)
+    enough = ti.sequence_nr() + 50  # the numbers of this thread are used, too: later ones are the other's alone
     cells.run(
-        "def work():\n    go.wait()\n    for _ in range(3000):\n        out = x * 2\n    kept.append(out)\n    done.set()\n"
+        f"def work():\n    go.wait()\n    for _ in range({enough}):\n        out = x * 2\n    kept.append(out)\n    done.set()\n"
         "kept = []\nthreading.Thread(target=work).start()"
     )
     go.set()
