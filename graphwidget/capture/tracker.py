@@ -285,7 +285,7 @@ class Tracker:
             If there is no such file, folder or module.
         """
         self.own_code.change(added, left_out)
-        self.provenance.book.forget_files()
+        self.provenance.forget_files()
 
     # ------------------------------------------------------------ calls
 

@@ -16,6 +16,8 @@ from graphwidget.diagnosis.findings.refusals import (
     checkpoints,
     custom_functions,
     inference,
+    inner_calls,
+    out_of_memory,
     replicas,
     unexplained,
     unused,
@@ -58,6 +60,7 @@ EXPLANATIONS: dict[str, Explanation] = {
     "checkpoint_inputs": checkpoints.of_inputs,
     "checkpoint_not_needed": checkpoints.of_unneeded,
     "ready_twice": replicas.of_ready_twice,
+    "out_of_memory": out_of_memory.of_call,
 }
 
 
@@ -85,7 +88,7 @@ DETECTORS: tuple[Detector, ...] = (
 )
 
 # Reasons that are the same whether the call itself raised, or a call inside it: of a checkpoint, or of the user's code.
-_WHATEVER_CALLED = ("inference", "recomputed", "unpacked_twice", "ready_twice")
+_WHATEVER_CALLED = ("inference", "recomputed", "unpacked_twice", "ready_twice", "out_of_memory")
 
 _SEVERITIES = ("error", "warning", "info")
 _SIMULATED = ("second_backward", "inplace")  # kinds of finding whose fixes are simulated on the graph
@@ -147,12 +150,17 @@ def _of_call(record: Record, call: BackwardCall, *, leaving: bool = False) -> It
         return
     caught = unexplained.is_caught(record, call, leaving=leaving)
     found = (
-        _explained(record, call)
+        inner_calls.of_call(record, call, reason_of, _by_reason)
+        or _explained(record, call)
         or own_code.of_call(record, call, caught=caught)
         or unexplained.of_call(record, call, caught=caught)
     )
     if found is not None:
         yield found
+
+
+def _by_reason(reason: str, record: Record, call: BackwardCall) -> Finding | None:
+    return EXPLANATIONS[reason](record, call)
 
 
 def _explained(record: Record, call: BackwardCall) -> Finding | None:
@@ -165,7 +173,7 @@ def _explained(record: Record, call: BackwardCall) -> Finding | None:
         or (within == "python" and reason in ("no_grad", "input", "unused"))
     ):
         return None  # the message is about another call's graph, or is the user's own
-    return EXPLANATIONS[reason](record, call)
+    return _by_reason(reason, record, call)
 
 
 def _identity(record: Record, finding: Finding) -> tuple[object, ...]:

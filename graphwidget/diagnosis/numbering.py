@@ -12,7 +12,20 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene, Snapshot, TextEdit, Write
+from graphwidget.model import (
+    BackwardCall,
+    CellRun,
+    Finding,
+    Fix,
+    InnerCall,
+    Place,
+    Record,
+    Scene,
+    Sight,
+    Snapshot,
+    TextEdit,
+    Write,
+)
 
 __all__ = ["with_numbers", "without_numbers"]
 
@@ -116,7 +129,11 @@ class _Numbers:
         return replace(run, cell=cell, error_place=place, scene=self.scene(run.scene))
 
     def scene(self, scene: Scene) -> Scene:
-        return replace(scene, sights=tuple(replace(one, place=self.place(one.place)) for one in scene.sights))
+        sights, inside = map(self._sights, (scene.sights, scene.inside))
+        return replace(scene, sights=sights, inside=inside)
+
+    def _sights(self, sights: tuple[Sight, ...]) -> tuple[Sight, ...]:
+        return tuple(replace(one, place=self.place(one.place)) for one in sights)
 
     def place(self, place: Place) -> Place:
         key = (place, place.stack)
@@ -154,4 +171,9 @@ class _Numbers:
     def call(self, call: BackwardCall) -> BackwardCall:
         graph = self.graph(call.graph) if call.graph is not None else None
         place, failed = self.place(call.place), self._known(call.failed_place)
-        return replace(call, place=place, failed_place=failed, graph=graph)
+        return replace(call, place=place, failed_place=failed, graph=graph, inner=self._inner(call.inner))
+
+    def _inner(self, inner: InnerCall | None) -> InnerCall | None:
+        if inner is None:
+            return None
+        return replace(inner, call=self.call(inner.call), freed_at=self._known(inner.freed_at))

@@ -23,6 +23,7 @@ __all__ = [
     "Event",
     "Finding",
     "Forecast",
+    "InnerCall",
     "Look",
     "Reason",
     "Record",
@@ -165,6 +166,7 @@ class BackwardCall:
     order: int = -1
     highest_seq: int = -1
     distances: array[int] = field(default_factory=lambda: array("q"))  # ascending
+    inner: InnerCall | None = None  # the call inside this one whose error this one passed on
 
     @property
     def stopped_uid(self) -> int | None:
@@ -175,6 +177,20 @@ class BackwardCall:
         """Whether a call that was only counted ran the node with this sequence number."""
         at = bisect_left(self.distances, self.highest_seq - seq)
         return at < len(self.distances) and self.distances[at] == self.highest_seq - seq
+
+
+@dataclass(frozen=True)
+class InnerCall:
+    """A call that the user's code made while the engine ran another one, and that raised.
+
+    `call` has the number of the call that it ran inside. `grad_enabled`: whether operations were recorded there.
+    `freed_at`: the line of an earlier call inside a call that freed what this one needed; None: no such call, or
+    unknown.
+    """
+
+    call: BackwardCall
+    grad_enabled: bool = True
+    freed_at: Place | None = None
 
 
 @dataclass(frozen=True)

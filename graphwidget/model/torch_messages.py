@@ -38,6 +38,7 @@ NO_FORMULA = (
 UNDIFFERENTIABLE = re.compile(  # which operation, and by which argument
     r"derivative for aten::(\w+)|the derivative for '(\w+)(?:: (\w+))?'|forward AD with (\w+)|(\w+)\(\): functions with"
 )
+OUT_OF_MEMORY = ("out of memory", "can't allocate memory")
 NOT_A_NUMBER = ("returned nan values in its ",)
 HOOK_CHANGED = (
     "has changed the size of value",
@@ -163,6 +164,7 @@ AUTOGRAD_CALL = (
     ("checkpoint_inputs", CHECKPOINT_INPUTS),
     ("checkpoint_not_needed", CHECKPOINT_NOT_NEEDED),
     ("ready_twice", READY_TWICE),
+    ("out_of_memory", OUT_OF_MEMORY),
 )
 
 # Reason of a forecast -> torch's message when the forecast comes true.

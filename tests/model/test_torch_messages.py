@@ -139,6 +139,7 @@ RAISED = {
     "KEYWORD": lambda: LEAF.sum().backward(retain_variables=True),
     "NO_FORMULA": lambda: torch.igamma(LEAF, LEAF).sum().backward(),
     "NOT_A_NUMBER": not_a_number,
+    "OUT_OF_MEMORY": lambda: torch.ones(1, requires_grad=True).expand(2**45)[3].backward(),
     "HOOK_CHANGED": lambda: hooked(lambda g: g[:1]),
     "HOOK_WITHOUT_GRAD": lambda: torch.ones(2).register_hook(print),
     "RETAINED_WITHOUT_GRAD": lambda: torch.ones(2).retain_grad(),

@@ -26,6 +26,7 @@ from graphwidget import torch_internals as ti
 from graphwidget.capture.calls.carriers import Carriers
 from graphwidget.capture.calls.graph_reader import GraphReader
 from graphwidget.capture.calls.hues import Hues
+from graphwidget.capture.calls.inner import InnerCalls
 from graphwidget.capture.calls.models import CountedCall, Model
 from graphwidget.capture.calls.name_search import NameSearch
 from graphwidget.capture.calls.outcome import (
@@ -109,6 +110,7 @@ class CallLog:
         self.names = NameSearch(policy, search)
         self.carriers = Carriers(self.freed, identity, self.names, recent)
         self.hues = Hues()
+        self.inner = InnerCalls(provenance)
         self.count = 0
         self.running: dict[int, PendingCall] = {}
         self._layer: ti.Layer = {}  # what is around the engine while calls are recorded
@@ -134,6 +136,7 @@ class CallLog:
         """Begin a new cell, whose first calls are read in full again."""
         self.recognition.begin_cell()
         self.names.begin_cell()
+        self.inner.begin_cell()
 
     def forget_missing(self, alive: set[int]) -> None:
         """Forget the nodes that are not `alive` any more."""
@@ -196,8 +199,10 @@ class CallLog:
 
     def _before(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> PendingCall | None:
         """Read the graph before a call; None if it is not a call of the user's."""
-        if ti.in_backward(self) or ti.is_fake(outputs):
+        if ti.is_fake(outputs):
             return None
+        if ti.in_backward(self):
+            return self._before_inner(outputs, args, kwargs)
         if self.begins is not None:
             self.begins(self.count, outputs)
         frame = sys._getframe(3)
@@ -212,6 +217,16 @@ class CallLog:
                 self._read_in_full(pending, outputs, args, self.provenance.cell_frames(frame))
         except Exception as error:
             self.problem(error)
+        return pending
+
+    def _before_inner(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> PendingCall | None:
+        """Read the graph of a call that runs inside another one; None if it is not a call of the user's code."""
+        frame = sys._getframe(4)
+        if not self.running or not self.inner.due(frame):
+            return None
+        pending = self._pending(args, kwargs, frame)
+        pending.n, pending.inside = next(reversed(self.running)), True
+        self._read_in_full(pending, outputs, args, self.provenance.cell_frames(frame))
         return pending
 
     def _after_unseen(self) -> None:
@@ -272,6 +287,9 @@ class CallLog:
     # ------------------------------------------------------------ after
 
     def _after(self, pending: PendingCall, outputs: Any, args: tuple[Any, ...], error: BaseException | None) -> None:
+        if pending.inside:
+            self._after_inner(pending, outputs, args, error)
+            return
         self.running.pop(pending.n, None)
         if pending.model is not None and error is None:
             self._count(pending, pending.model)
@@ -299,6 +317,17 @@ class CallLog:
         self.finished(call, after)
         if error is not None:
             self.failed(call, error)
+
+    def _after_inner(
+        self, pending: PendingCall, outputs: Any, args: tuple[Any, ...], error: BaseException | None
+    ) -> None:
+        outcome = self._outcome(pending, outputs, args, error)
+        call = record_of_pending(pending, self.provenance.place(pending.place), outcome, error, self.freed)
+        self.inner.ended(call, self.running.get(pending.n))
+        if not pending.keep:
+            before = outcome.before
+            self.freed.add(pending.n, pending.newest, ((before.uid[i], before.seq[i]) for i in outcome.executed))
+            self.recognition.freed_unknown_nodes()
 
     def _count(self, pending: PendingCall, model: Model) -> None:
         """Count a call like an earlier one. All its nodes were new, so it ran over its whole graph."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from graphwidget.capture.calls.models import Model
 from graphwidget.capture.calls.outcome import Outcome, bytes_behind, failed_node, only_one, stopped_at
 from graphwidget.capture.graph.freed import Freed
-from graphwidget.model import KEEPS_MEMORY, BackwardCall, Forecast, Kind, Place, Snapshot, torch_messages
+from graphwidget.model import KEEPS_MEMORY, BackwardCall, Forecast, InnerCall, Kind, Place, Snapshot, torch_messages
 
 __all__ = ["PendingCall", "Signature", "record_of_pending"]
 
@@ -54,6 +54,10 @@ class PendingCall:
         Whether its graph was walked.
     graph, forecast, held
         The graph before it, the forecast, and the named tensors: path -> sequence number.
+    inside
+        Whether the user's code makes it while the engine runs call `n`: in a hook, or in the backward of a Function.
+    inner
+        The call inside this one that raised first.
     """
 
     n: int
@@ -76,6 +80,8 @@ class PendingCall:
     graph: Snapshot | None = None
     forecast: Forecast | None = None
     held: dict[str, int] | None = None
+    inside: bool = False
+    inner: InnerCall | None = None
 
     @property
     def line_key(self) -> tuple[int, int] | None:
@@ -127,4 +133,5 @@ def record_of_pending(
         newest_seq=pending.newest,
         thread=threading.get_ident(),
         graph=before,
+        inner=pending.inner,
     )

@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any
 
 from graphwidget.capture.lines.cells import BOTH, ENTERS, PASS, Book, Scope, Step
+from graphwidget.capture.lines.own_code import is_outermost
 from graphwidget.capture.lines.ranges import FRESH, Ranges
 
 __all__ = ["MAX_SUSPENDED", "FrameState", "LineTracer", "ThreadState", "Watch"]
@@ -30,10 +31,15 @@ MAX_SUSPENDED = 1024  # generators and coroutines of cells whose loop counts are
 class ThreadState:
     """State of one thread: the running frame, the counter when its line began, and the stretches."""
 
-    __slots__ = ("count", "fresh", "last", "origin", "ranges", "suspended", "thread", "top", "tracer", "watching")
+    __slots__ = ("asleep", "cells", "count", "fresh", "last", "origin", "ranges", "suspended", "thread", "top",
+                 "tracer", "watching")  # fmt: skip
 
     def __init__(self, count: Callable[[], int], tracer: LineTracer) -> None:
         self.count, self.tracer = count, tracer
+        self.cells = 0  # cells that are running in this thread, one inside another (with `sys.monitoring` only)
+        # Whether events are not recorded: before a cell, or between two, what runs is not the user's program. A thread
+        # that began during a cell goes on to be recorded.
+        self.asleep = not any(one.cells for one in tracer.threads)
         self.watching = 0  # id of the innermost frame that is at a line that may write in place
         self.last = self.origin = count()
         self.ranges = Ranges()
@@ -243,13 +249,13 @@ class LineTracer:
 
     def where(self, frame: FrameType | None) -> tuple[int, int, int] | None:
         """(inner, stack, iteration) for the frames from `frame` outwards; None: none of them belongs to a cell."""
-        top = self.state().top
-        keys: list[int] = []
-        for one, found in self.book.own_frames(frame):
-            line = found.base + (one.f_lineno or 0)
-            if not keys and top is not None and top.frame_id == id(one) and top.scope is found:
-                return line, top.stack, top.iteration()  # the frames below it are known
-            keys.append(line)
+        top, foreign = self.state().top, self.book.foreign
+        while frame is not None and frame.f_code.co_filename in foreign and not is_outermost(frame.f_code):
+            frame = frame.f_back  # as `own_frames` does, which costs several times as much
+        if top is not None and top.frame_id == id(frame) and frame is not None:
+            if self.book.scope(frame.f_code) is top.scope:
+                return top.base + (frame.f_lineno or 0), top.stack, top.iteration()  # the frames below it are known
+        keys = [found.base + (one.f_lineno or 0) for one, found in self.book.own_frames(frame)]
         if not keys:
             return None
         stack = -1
@@ -308,6 +314,9 @@ class LineTracer:
 
     def uninstall(self) -> None:
         """Undo `install`."""
+
+    def ask_again(self) -> None:
+        """Ask again which code is the user's own: a setting has changed."""
 
     def start(self) -> None:
         """A cell begins in this thread. Calls nest."""

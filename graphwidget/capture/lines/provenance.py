@@ -163,6 +163,11 @@ class Provenance:
             state = self.lines.state()
             state.top = None
 
+    def forget_files(self) -> None:
+        """Ask again which files are the user's own. Code that was recorded keeps its places."""
+        self.book.forget_files()
+        self.lines.ask_again()
+
     def cell_frames(self, frame: FrameType | None) -> list[FrameType]:
         """The running frames of cells, from `frame` outwards."""
         return [one for one, _ in self.book.own_frames(frame)]

@@ -183,7 +183,8 @@ class MonitoringTracer(LineTracer):
     """Lines through `sys.monitoring` (Python 3.12 and later).
 
     For code outside cells, the callback for the start of a function returns DISABLE, so each such function
-    costs one event in total.
+    costs one event in total. Events come from all threads and at all times, so that what `sys.settrace` leaves out by
+    itself is left out here: what a thread runs between its cells, and the frames that run a cell.
     """
 
     def __init__(
@@ -212,7 +213,7 @@ class MonitoringTracer(LineTracer):
             _mon.register_callback(self._tool, event, callback)
         for code in self.book.codes():
             self._listen(code)
-        _mon.set_events(self._tool, events.PY_START)
+        _mon.set_events(self._tool, events.PY_START | events.PY_UNWIND)  # there is no PY_UNWIND of one code object
 
     def _callbacks(self) -> list[tuple[int, Callable[..., Any]]]:
         events = _mon.events
@@ -221,6 +222,7 @@ class MonitoringTracer(LineTracer):
             (events.PY_RESUME, self._resumed),
             (events.PY_RETURN, self._left),
             (events.PY_YIELD, self._yielded),
+            (events.PY_UNWIND, self._unwound),
             (events.LINE, self._line_callback()),
             (events.JUMP, self._jumped),
         ]
@@ -238,14 +240,28 @@ class MonitoringTracer(LineTracer):
         _mon.free_tool_id(self._tool)
         self._tool = -1
 
+    def ask_again(self) -> None:
+        if self._tool >= 0:
+            _mon.restart_events()
+
+    def start(self) -> None:
+        thread = self.state()
+        thread.cells += 1
+        thread.asleep = False
+
+    def stop(self) -> None:
+        thread = self.state()
+        thread.cells = max(0, thread.cells - 1)
+        thread.asleep = thread.cells == 0
+
     def _adopt(self, frame: FrameType, state: ThreadState) -> None:
-        self._listen(frame.f_code)
         FrameState(self.book.scope(frame.f_code), state, frame).set_passes_unknown()  # type: ignore[arg-type]
+        self._listen(frame.f_code)
 
     def _listen(self, code: CodeType) -> None:
         if self._tool >= 0 and not _mon.get_local_events(self._tool, code):
             scope = self.book.scope(code)
-            if scope is not None and not scope.prepared:
+            if scope is not None and not scope.prepared:  # it has not run yet
                 scope.prepare()
             # A loop with its body on one line has no line event for its second pass.
             jumps = _mon.events.JUMP if scope is not None and any(loop.inline for loop in scope.loops) else 0
@@ -256,46 +272,68 @@ class MonitoringTracer(LineTracer):
             scope = self.book.scope(code)
             if scope is None:
                 return _mon.DISABLE
-            self._listen(code)
-            FrameState(scope, self.boundary(), sys._getframe(1))
+            thread = self.boundary()
+            if not thread.asleep:
+                FrameState(scope, thread, sys._getframe(1))
+                self._listen(code)
         except Exception as error:
             self.problem(error)
         return None
 
     def _resumed(self, code: CodeType, offset: int) -> Any:
         try:
-            self._settle(self.boundary(), sys._getframe(1), code)
+            self._settle(self.boundary(), sys._getframe(1), code, resumed=True)
         except Exception as error:
             self.problem(error)
         return None
 
     def _left(self, code: CodeType, offset: int, value: object) -> Any:
         try:
-            thread = self.boundary()
-            frame = sys._getframe(1)
-            state = self._settle(thread, frame, code)
-            if thread.watching == state.frame_id:
-                thread.report(frame, 0, state.scope)
-            thread.top = state.parent
+            self._leave(sys._getframe(1), code)
         except Exception as error:
             self.problem(error)
         return None
+
+    def _unwound(self, code: CodeType, offset: int, error: BaseException) -> Any:
+        """An exception leaves a function: one of any code of the program."""
+        if id(code) in self.book.scopes:
+            try:
+                self._leave(sys._getframe(1), code)
+            except Exception as problem:
+                self.problem(problem)
+        return None
+
+    def _leave(self, frame: FrameType, code: CodeType) -> None:
+        thread = self.boundary()
+        state = self._settle(thread, frame, code)
+        if state is not None:
+            if thread.watching == state.frame_id:
+                thread.report(frame, 0, state.scope)
+            thread.top = state.parent
 
     def _yielded(self, code: CodeType, offset: int, value: object) -> Any:
         try:
             thread = self.boundary()
             state = self._settle(thread, sys._getframe(1), code)
-            thread.top = state.parent
-            # The frame is resumed later, with its loop counts.
-            if len(thread.suspended) >= MAX_SUSPENDED:
-                thread.suspended.clear()
-            thread.suspended[state.frame_id] = state
+            if state is not None:
+                thread.top = state.parent
+                # The frame is resumed later, with its loop counts.
+                if len(thread.suspended) >= MAX_SUSPENDED:
+                    thread.suspended.clear()
+                thread.suspended[state.frame_id] = state
         except Exception as error:
             self.problem(error)
         return None
 
-    def _settle(self, thread: ThreadState, frame: FrameType, code: CodeType) -> FrameState:
-        """The state of `frame`, now the running one. Frames above it have ended with an exception, without an event."""
+    def _settle(
+        self, thread: ThreadState, frame: FrameType, code: CodeType, resumed: bool = False
+    ) -> FrameState | None:
+        """The state of `frame`, now the running one; None if it is not to be recorded.
+
+        `resumed`: it is a generator or a coroutine that goes on, and may have begun before the cell.
+        """
+        if thread.asleep:
+            return None
         key = id(frame)
         state = thread.top
         while state is not None and state.frame_id != key:
@@ -304,11 +342,15 @@ class MonitoringTracer(LineTracer):
             thread.top = state
             return state
         scope = self.book.scope(code)
-        assert scope is not None, "these events are local to the code of cells"
+        if scope is None:  # it was the user's own until a setting changed
+            _mon.set_local_events(self._tool, code, 0)
+            return None
         state = thread.suspended.pop(key, None)
         if state is not None and state.scope is scope:
             state.enter()
             return state
+        if not resumed:
+            return None  # it was running before the cell began: it is what runs the cell
         state = FrameState(scope, thread, frame)
         state.set_passes_unknown()
         return state
@@ -317,7 +359,8 @@ class MonitoringTracer(LineTracer):
         try:
             if to < offset:
                 state = self._settle(self.boundary(), sys._getframe(1), code)
-                state.again(to)
+                if state is not None:
+                    state.again(to)
         except Exception as error:
             self.problem(error)
         return None
@@ -341,6 +384,8 @@ class MonitoringTracer(LineTracer):
                 state = thread.top
                 if state is None or state.code_id != id(code) or state.recursive:
                     state = self._settle(thread, frame_at(1), code)
+                    if state is None:
+                        return
                 step = state.steps.get(line)
                 if step is None or thread.watching == state.frame_id:
                     state.stop(line, frame_at(1))

@@ -69,10 +69,23 @@ class WriteLog:
         self._entries.append(step)
         self._steps.append(step)
 
+    def add_part(self, where: Place | tuple[int, int, int], like: Write) -> None:
+        """Remember that a step wrote the same as `like` besides its parameters: it is no further step."""
+        self._entries.append(_Step(where, like, self.calls()))
+
     def add(
-        self, place: Place | None, by: str, changed: list[tuple[str, Any]], optimizer: bool, number: int = -1
+        self,
+        place: Place | None,
+        by: str,
+        changed: list[tuple[str, Any]],
+        optimizer: bool,
+        number: int = -1,
+        part: bool = False,
     ) -> Write | None:
-        """Remember a write. Tensors with a name come first: `paths` belong to the first `storages`."""
+        """Remember a write. Tensors with a name come first: `paths` belong to the first `storages`.
+
+        `part`: of a step that is remembered already.
+        """
         names: dict[int, str] = {}
         for path, tensor in changed:
             with internals.quiet():
@@ -92,7 +105,7 @@ class WriteLog:
         made = () if optimizer else _makers(changed)
         write = Write(place, by, paths, storages, self.calls(), optimizer, made, -1 if optimizer else number)
         self._entries.append(write)
-        if optimizer:
+        if optimizer and not part:
             self._steps.append(write)
         return write
 

@@ -26,11 +26,23 @@ MAX_OPTIMIZERS = 100  # optimizers whose last steps are remembered
 
 
 class _LastStep(NamedTuple):
-    """The last step of an optimizer: `id`s of the modified tensors, and the increases of their versions."""
+    """The last step of an optimizer: `id`s of the modified tensors, and the increases of their versions.
+
+    `of_state`: the write to the optimizer's own state, if its watched tensors were modified, too.
+    """
 
     ids: list[int]
     raised: list[int]
     write: Write
+    of_state: Write | None
+
+
+class _WatchedState(NamedTuple):
+    """The positions of an optimizer's state among the watched tensors, as long as those stay the same."""
+
+    watched: dict[int, int]
+    length: int
+    positions: list[int]
 
 
 class OptimizerSteps:
@@ -60,6 +72,7 @@ class OptimizerSteps:
         self._resting: dict[int, Any] = {}  # thread -> what resumes tracing after a step
         self._handles: list[Any] = []
         self._last: dict[int, _LastStep] = {}  # by the `id` of the optimizer
+        self._state: dict[int, _WatchedState] = {}  # by the `id` of the optimizer
         # `id` of an optimizer that has never modified anything -> its last step, as a write without tensors
         self.idle: dict[int, Write] = {}
         self.starved, self.unheld = Starved(watched), Unheld(watched)
@@ -134,22 +147,49 @@ class OptimizerSteps:
             self._record_idle(optimizer, parameters)
             return
         self.idle.pop(id(optimizer), None)
-        ids = [id(tensor) for _, tensor in changed]
-        where = self.lines.where(sys._getframe()) or NOWHERE
+        state = self._changed_state(optimizer)
+        ids = [id(tensor) for _, tensor in (*changed, *state)]
+        where = self.lines.where(frame) or NOWHERE
         last = self._last.pop(id(optimizer), None)
         if last is not None and last.ids == ids and _as_stored(changed, last.write):
-            write: Write | None = last.write  # equal to the previous step, as in a training loop
-            self.log.add_step(where, last.write)
+            write, of_state = last.write, last.of_state  # equal to the previous step, as in a training loop
+            self.log.add_step(where, write)
+            if of_state is not None:
+                self.log.add_part(where, of_state)
             if last.raised != raised:
                 self.unexplained()
         else:
             place = self.provenance.place(where)
-            by = place.source if ".step(" in place.source else ""
-            write = self.log.add(place, by or f"{type(optimizer).__name__}.step()", changed, optimizer=True)
-        if write is not None:
-            if len(self._last) >= MAX_OPTIMIZERS:
-                self._last.clear()
-            self._last[id(optimizer)] = _LastStep(ids, raised, write)
+            by = place.source if ".step(" in place.source else f"{type(optimizer).__name__}.step()"
+            new = self.log.add(place, by, changed, optimizer=True)
+            of_state = self.log.add(place, by, state, optimizer=True, part=True) if state else None
+            if new is None:
+                return
+            write = new
+        if len(self._last) >= MAX_OPTIMIZERS:
+            self._last.clear()
+        self._last[id(optimizer)] = _LastStep(ids, raised, write, of_state)
+
+    def _changed_state(self, optimizer: Any) -> list[tuple[str, Any]]:
+        """Return the names and tensors of the optimizer's own state that it has modified, such as averages.
+
+        Otherwise the line that calls `step` would be compared in each pass of a loop, as one that writes.
+        """
+        watched = self.watched
+        known = self._state.get(id(optimizer))
+        if known is None or known.watched is not watched.index or known.length != len(watched.refs):
+            if len(self._state) >= MAX_OPTIMIZERS:
+                self._state.clear()
+            kept = [i for one in _tensors_of_state(optimizer) if (i := watched.position(one)) is not None]
+            known = self._state[id(optimizer)] = _WatchedState(watched.index, len(watched.refs), kept)
+        changed = []
+        refs, versions = watched.refs, watched.versions
+        for at in known.positions:
+            tensor = refs[at]()
+            if tensor is not None and (now := internals.version(tensor)) != versions[at]:
+                versions[at] = now
+                changed.append((watched.paths[at], tensor))
+        return changed
 
     def _changed(self, parameters: list[Any]) -> tuple[list[tuple[str, Any]], list[int]]:
         """Return the names and tensors that a step has modified, and the version increases of the watched ones.
@@ -183,6 +223,18 @@ class OptimizerSteps:
         if len(self.idle) < MAX_OPTIMIZERS or id(optimizer) in self.idle:
             names = tuple(watched.paths[i] for i in at)
             self.idle[id(optimizer)] = Write(place, place.source, names, (), self.log.calls(), True)
+
+
+def _tensors_of_state(optimizer: Any) -> list[Any]:
+    """Return the tensors that an optimizer keeps for its parameters, alone or in lists (`LBFGS`)."""
+    state = _attributes(optimizer).get("state")
+    kept = (
+        [one for own in dict.values(state) if isinstance(own, dict) for one in dict.values(own)]
+        if isinstance(state, dict)
+        else []
+    )
+    lists = [one for several in kept if isinstance(several, list) for one in list.__iter__(several)]
+    return [one for one in (*kept, *lists) if internals.is_tensor(one)]
 
 
 def _as_stored(changed: list[tuple[str, Any]], write: Write) -> bool:

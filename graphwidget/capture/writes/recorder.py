@@ -290,7 +290,7 @@ class WriteRecorder:
     @staticmethod
     def _name_at(lines: tuple[_Armed, ...], tensor: Any) -> str:
         """The name of a tensor at the innermost line that names it."""
-        return next(path for line in lines for path, ref, _ in line.named if ref() is tensor)
+        return next((path for line in lines for path, ref, _ in line.named if ref() is tensor), "")
 
     def _mark_writer(self, statement: Statement, changed: list[tuple[str, Any]]) -> None:
         """Compare this line each time from now on, unless no other object holds the tensors it wrote to."""

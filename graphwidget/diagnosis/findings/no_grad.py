@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 from graphwidget.diagnosis.fixes import restore_graph
-from graphwidget.diagnosis.no_graph import frozen, switched, unrecorded
+from graphwidget.diagnosis.no_graph import frozen, gradients, switched, unrecorded
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
 from graphwidget.diagnosis.no_graph.cutting import CUTTING, any_of
 from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf, fresh_leaf
@@ -154,22 +154,18 @@ def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause 
         found = frozen.frozen_modules(origins, sorted(modules)) if modules else None
         if found is not None:
             return found if sure is None else Cause(found.text, replace(found.fix, verified=False), found.place)
+    trained = optimized(list(record.runs.values()))
+    if trained and not any(trained & source.names_in(cut.statement) for cut in meant):
+        # The cuts may be of targets. A gradient without a graph is one that was measured.
+        found = gradients.behind(record, origins, root, spot)
+        if found is not None:
+            return found
     if sure is not None:
         alone = len({id(cut.statement) for cut in meant}) == 1
         # If there are several, and no optimizer shows which is wrong, each may be intended.
-        clear = alone or (bool(meant) and bool(optimized(list(record.runs.values()))))
+        clear = alone or (bool(meant) and bool(trained))
         return _cut_by(record, sure if clear else sure._replace(alone=False))
-    behind = (
-        (where, node if isinstance(node, ast.stmt) else origins.values.statement_of(where, node))
-        for where, node, _ in origins.back(root, spot)
-        if not isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.arg))
-    )
-    gradients = (
-        _gradient_without_graph(record, origins.values.runs[where.at], node)
-        for where, node in behind
-        if node is not None and hasattr(node, "value") and not origins.is_cut(where, node)
-    )
-    found = next((one for one in gradients if one is not None), None)
+    found = gradients.behind(record, origins, root, spot)
     return found or (_cut_by(record, cuts[0]) if cuts else None)
 
 
@@ -249,73 +245,6 @@ def _cut_by(record: Record, cut: Cut) -> Cause:
     return Cause(
         text, Fix(CUTTING.get(cut.by, "differentiable_op"), sentence, works, line_of(place), edits=edits), place
     )
-
-
-def _gradient_without_graph(record: Record, run: CellRun, statement: ast.stmt) -> Cause | None:
-    """Return the cause if a statement computes a gradient, or reads a `.grad`, for which no graph was built."""
-    place, text = place_of(run, statement.lineno), short(ast.unparse(statement))
-    lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
-    for call in record.calls:
-        here = call.place.line in lines and call.place.cell == run.cell
-        if not here or call.api != "autograd.grad" or call.result != "ok":
-            continue
-        if call.create_graph:
-            return _differentiated_once(record, call, text) or _constant(text, place)
-        fix = Fix(
-            "create_graph",
-            f"Pass `create_graph=True` in {text} ({where(place)}).",
-            False,
-            line_of(place),
-            "It keeps the graph, and builds one for the gradient.",
-            edits=text_edit.with_keyword(run.cell, run.source, statement, "create_graph=True"),
-        )
-        return Cause(f"The gradient from {text} ({where(place)}) has no graph.", fix, place)
-    nodes = list(ast.walk(_value(statement)))
-    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
-    with_graph = any(call.create_graph and call.api == "backward" for call in record.calls)
-    reads = any(isinstance(node, ast.Attribute) and node.attr == "grad" and id(node) not in called for node in nodes)
-    if reads and not with_graph:
-        words = "Use the result of `torch.autograd.grad(..., create_graph=True)` instead of `.grad`."
-        fix = Fix("autograd_grad_instead", words, False, line_of(place))
-        return Cause(f"{text} ({where(place)}) reads `.grad`, for which no graph was built.", fix, place)
-    return None
-
-
-def _differentiated_once(record: Record, call: BackwardCall, text: str) -> Cause | None:
-    """Return the cause if the call ran a cell's Function whose ``@once_differentiable`` backward builds no graph."""
-    ran = set(call.graph.names) if call.graph is not None else None
-    for one in functions(record):
-        run, function, found = one.run, one.backward, one.once
-        if function is None or found is None or (ran is not None and f"{one.name}Backward" not in ran):
-            continue
-        without = restore_graph.without_decorator(run.cell, run.source, function, found)
-        if without is None:
-            continue
-        line, edits = without
-        place = place_of(run, line)
-        sentence = f"Drop `@{found}` ({where(place)}), if all in that backward has a derivative."
-        return Cause(
-            f"`{one.name}.backward` is `@{found}` ({where(place)}): it builds no graph for its gradients. "
-            f"{text} got one of them, in spite of `create_graph=True`.",
-            Fix("differentiable_backward", sentence, False, line_of(place), edits=edits),
-            place,
-        )
-    return None
-
-
-def _constant(text: str, place: Place) -> Cause:
-    """Return the cause for a gradient that has no graph although `create_graph` was set."""
-    return Cause(
-        f"The gradient from {text} ({where(place)}) has no graph, although `create_graph=True` asks for one. It is "
-        "constant, or went through a backward that has no derivative itself.",
-        Fix("differentiable_op", "Compute the loss from a gradient that depends on what requires grad.", False),
-        place,
-    )
-
-
-def _value(statement: ast.stmt) -> ast.AST:
-    """Return the value of an assignment; of another statement, the statement itself."""
-    return getattr(statement, "value", None) or statement
 
 
 def _gradless(record: Record, cut: Cut) -> Cause:

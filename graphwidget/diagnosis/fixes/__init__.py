@@ -39,6 +39,7 @@ FIX_IDS = {
     "under_no_grad": "write under `torch.no_grad()`",
     # no graph, or no gradient
     "unfreeze": "let a tensor require grad",
+    "save_less": "let one graph save less",
     "remove_no_grad": "take code out of `torch.no_grad()`, or the like",
     "differentiable_op": "use an operation that has a derivative",
     "find_the_cut": "look for the line that cut the graph",
@@ -188,7 +189,7 @@ _BUILT_AFTER: Ladder = (
     ),
     Rung(
         lambda case: case.stepped and case.setting.only_added,
-        (recompute.propose, detach.propose),
+        (recompute.propose,),
         "A term of the loss that is detached no longer counts.",
     ),
     Rung(

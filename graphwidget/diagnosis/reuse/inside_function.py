@@ -8,6 +8,7 @@ instead. What it called has the line that called it.
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, replace
 
 from graphwidget.diagnosis.reuse.reuse import Reuse
@@ -46,16 +47,38 @@ def _activation(setting: Setting) -> _Activation | None:
     a, b = setting.reuse.earlier.place, setting.reuse.later.place
     there, here = _frames(a), _frames(b)
     one_pass = (a.run, a.outer_line, a.iteration) == (b.run, b.outer_line, b.iteration)
+    # Without a loop around it, the iterations are those of the function's own loop.
+    one_line = (a.run, a.outer_line) == (b.run, b.outer_line) and not _is_in_loop(setting, b)
     found, once = None, a.run == b.run
     for depth, (caller, frame) in enumerate(zip(here, here[1:]), start=1):
         if depth >= len(there) or at(there[depth - 1]) != at(caller):
             break
         home = _home(setting, frame)
-        once = once and home is not None and _calls_once(setting.text_of_cell(caller.cell), caller.line, home, frame)
-        if home is None or not (once or (one_pass and at(a) != at(b))):
+        if home is None and at(frame) == at(caller):  # a comprehension, which has a frame of its own before Python 3.12
+            once = False
+            continue
+        if home is None:
+            break
+        local = _is_local(setting, frame)
+        once = once and _calls_once(setting.text_of_cell(caller.cell), caller.line, home, frame)
+        once = once or (local and one_line)
+        if not (once or (one_pass and (at(a) != at(b) or local))):
             break
         found = _Activation(b, depth, home, once)
     return found
+
+
+def _is_in_loop(setting: Setting, place: Place) -> bool:
+    """Whether the line of the cell that ran is in a loop."""
+    run = setting.run_of(place)
+    return run is None or bool(source.loops_around(run.source, place.outer_line or 0))
+
+
+def _is_local(setting: Setting, frame: Place) -> bool:
+    """Whether what carries the old part over is a variable of the function of a frame: no other call of it has that."""
+    prefix = f"{(frame.function or '').rsplit('.', 1)[-1]}:"
+    carriers = setting.reuse.carrier_paths
+    return len(prefix) > 1 and bool(carriers) and all(path.startswith(prefix) for path in carriers)
 
 
 def _frames(place: Place) -> tuple[Place, ...]:
@@ -73,10 +96,15 @@ def _calls_once(text: str, line: int | None, home: CellRun, frame: Place) -> boo
     """Whether a line, each time it is reached, calls the function of a frame once: by its name, and in no loop."""
     found = source.statements_at(text, line or 0)[-1:]
     function = source.function_at(home.source, frame.line or 0)
-    if not found or function is None or hasattr(found[0], "body") or source.is_comprehension(found[0]):
+    if not found or function is None or hasattr(found[0], "body") or source.loops_around(text, found[0].lineno):
         return False
-    called = [source.last_name(name) for name in source.calls_in(found[0])]
-    return called.count(function[1].name) == 1 and not source.loops_around(text, found[0].lineno)
+    often = {id(node) for one in ast.walk(found[0]) if isinstance(one, _OFTEN) for node in ast.walk(one)}
+    calls = [node for node in ast.walk(found[0]) if isinstance(node, ast.Call)]
+    called = [one for one in calls if source.last_name(ast.unparse(one.func)) == function[1].name]
+    return len(called) == 1 and id(called[0]) not in often
+
+
+_OFTEN = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)  # what is in them may run often
 
 
 @dataclass(frozen=True)

@@ -309,6 +309,21 @@ def test_a_line_that_only_calls_something_is_compared_a_few_times_however_often_
     assert len(compared) < 4 * HARMLESS
 
 
+@pytest.mark.parametrize("optimizer", ["Adam(net.parameters())", "SGD(net.parameters(), momentum=0.9)"])
+def test_what_a_step_writes_to_the_state_of_its_optimizer_is_part_of_that_step(notebook, monkeypatch, optimizer):
+    notebook.run(f"net = torch.nn.Linear(2, 1)\nopt = torch.optim.{optimizer}\nx = torch.ones(2)")
+    notebook.run("net(x).sum().backward()\nopt.step()")
+    compared = []
+    watched = notebook.tracker.write_recorder.watched
+    changes = watched.changes
+    monkeypatch.setattr(watched, "changes", lambda: compared.append(1) or changes())
+    notebook.run("for _ in range(100):\n    net(x).sum().backward()\n    opt.step()")
+    to_state = [w for w in notebook.tracker.writes if w.paths and all(".state" in path for path in w.paths)]
+    assert [(w.place.outer_cell, w.place.line, w.place.iteration) for w in to_state] == [(3, 3, i) for i in range(100)]
+    assert len(notebook.tracker.drawing().steps) == 101
+    assert len(compared) < 100
+
+
 def test_tensors_that_were_swapped_are_still_watched(notebook):
     notebook.run("a, b = torch.zeros(2), torch.ones(2)\nb += 1")
     before = len(notebook.seen())

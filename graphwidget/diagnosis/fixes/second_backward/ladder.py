@@ -63,8 +63,8 @@ def fixes_of(ladder: Ladder, case: Case) -> tuple[Fix, ...]:
     if not any(fix.verified for fix in fixes) and not (setting.carried_state or setting.made_in_same_pass):
         fixes += filter(None, [retain.in_spite_of_steps(case)])
     if not any(fix.verified and not fix.starves for fix in fixes):
-        carried = setting.carried_state or (setting.made_in_same_pass and not case.reuse.starved)
-        if not carried:
+        lasts = setting.made_in_same_pass and not case.reuse.starved and not setting.only_added
+        if not (setting.carried_state or lasts):
             fixes += filter(None, [recompute.in_words(case)])
         elif not any(fix.id == "detach" and fix.verified for fix in fixes):
             fixes += filter(None, [detach.in_words(case)])
