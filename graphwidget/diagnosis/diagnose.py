@@ -22,9 +22,19 @@ from graphwidget.diagnosis.findings.refusals import (
     unexplained,
     unused,
 )
+from graphwidget.diagnosis.findings.refusals.checks import checks
 from graphwidget.diagnosis.findings.refusals.gradients import not_a_number, unlike, without_formula
 from graphwidget.diagnosis.findings.refusals.user_code import hooks, own_code
-from graphwidget.diagnosis.findings.silences import custom, flat, idle_step, kept_grads, loop_order, starved, unheld
+from graphwidget.diagnosis.findings.silences import (
+    constant,
+    custom,
+    flat,
+    idle_step,
+    kept_grads,
+    loop_order,
+    starved,
+    unheld,
+)
 from graphwidget.diagnosis.fixes.harm import destroys
 from graphwidget.diagnosis.locating import located
 from graphwidget.diagnosis.numbering import with_numbers, without_numbers
@@ -80,6 +90,7 @@ DETECTORS: tuple[Detector, ...] = (
     starved.find,
     unheld.find,
     flat.find,
+    constant.find,
     kept_grads.find,
     loop_order.find,
     custom.find,
@@ -151,6 +162,7 @@ def _of_call(record: Record, call: BackwardCall, *, leaving: bool = False) -> It
     caught = unexplained.is_caught(record, call, leaving=leaving)
     found = (
         inner_calls.of_call(record, call, reason_of, _by_reason)
+        or checks.of_call(record, call, caught=caught)
         or _explained(record, call)
         or own_code.of_call(record, call, caught=caught)
         or unexplained.of_call(record, call, caught=caught)

@@ -129,10 +129,9 @@ class _Numbers:
         return replace(run, cell=cell, error_place=place, scene=self.scene(run.scene))
 
     def scene(self, scene: Scene) -> Scene:
-        sights, inside = map(self._sights, (scene.sights, scene.inside))
-        return replace(scene, sights=sights, inside=inside)
+        return replace(scene, sights=self.sights(scene.sights), inside=self.sights(scene.inside))
 
-    def _sights(self, sights: tuple[Sight, ...]) -> tuple[Sight, ...]:
+    def sights(self, sights: tuple[Sight, ...]) -> tuple[Sight, ...]:
         return tuple(replace(one, place=self.place(one.place)) for one in sights)
 
     def place(self, place: Place) -> Place:

@@ -43,7 +43,8 @@ class Sight:
     """One frame of a cell's code: its line, and the variables whose names the cell writes.
 
     `decorators` are the grad modes that torch had switched on around its call, such as ``"no_grad"``. `local` are the
-    names of a function's own variables.
+    names of a function's own variables. `others` says what variables are that hold no tensor, module or Function:
+    ``"a tuple of 2"``, ``"None"``.
     """
 
     place: Place
@@ -51,6 +52,7 @@ class Sight:
     values: Mapping[str, Value] = field(default_factory=dict)
     decorators: tuple[str, ...] = ()
     local: frozenset[str] = frozenset()
+    others: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,8 @@ class Scene:
     ----------
     grad_mode
         Whether grad mode was on at a call; None: unknown.
+    inference_mode
+        Whether inference mode was on at a call.
     sights
         The frames of cells, innermost first.
     raised_in
@@ -116,6 +120,7 @@ class Scene:
     checkpointed: str = ""
     computed: tuple[str, ...] = ()
     recomputed: Recomputed | None = None
+    inference_mode: bool = False
 
     def value(self, name: str) -> Value | None:
         """The variable of a name in the line that raised."""

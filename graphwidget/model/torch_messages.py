@@ -117,9 +117,69 @@ NO_RULE = (
 ENGINE_IN_TRANSFORM = (
     "called inside a functorch transform",
     "inside of a function being transformed by a functorch transform",
-    "that would mutate a captured Tensor",
 )
 NO_FORWARD_FORMULA = ("Trying to use forward AD with",)
+
+# ---- what one sentence explains, and one change cures: `diagnosis/findings/refusals/checks`
+PHASE = ("up to multiplication by e^{i phi}",)
+FACTOR_MISSING = ("The QR decomposition is not differentiable when", "The derivative of linalg.qr depends on Q")
+COMPILED_TWICE = ("torch.compile with aot_autograd does not currently support double backward",)
+COMPILED_KEPT = ("non-empty donated buffers",)
+INPLACE_SLOPE = ("backward calculation is triggered with a negative slope",)
+NONDETERMINISTIC = ("does not have a deterministic implementation",)
+FORKED = ("Unable to handle autograd's threading in combination with fork-based",)
+SAVED_NO_TENSOR = ("save_for_backward can only save variables", "save_for_forward expects all arguments to be tensors")
+DIRTY_NOT_RETURNED = ("Some elements marked as dirty during the forward method were not returned",)
+DIRTY_LEAF = ("a leaf Variable that requires grad has been used in an in-place operation",)
+DIRTY_VIEW = ("your Function cannot return more than one Tensor",)
+VIEW_OF_FUNCTION = ("This view was created inside a custom Function",)
+MARKED_NO_TENSOR = ("mark_non_differentiable only accepts variable arguments",)
+NO_FORWARD = ("You must implement the forward function for custom autograd.Function",)
+RETURNED_INPUT_SAVED = ("An input that has been returned as-is as output is being saved for backward",)
+HOOK_RETURNS = ("post accumulate grad hooks should return None",)
+HOOKS_MIXED = ("Cannot use both regular backward hooks and full backward hooks",)
+PACK_WRITES = ("A saved tensor pack hook is modifying its input in place",)
+UNPACKED_NO_TENSOR = ("Output of saved tensor unpack_hook expected to be a Tensor",)
+GRADIENTS_GIVEN = tuple(f" tensors and {number} gradients" for number in range(20))
+NO_INPUTS = ("argument to `backward()` cannot be empty", "argument to `grad()` cannot be empty")
+NO_TENSORS_ASKED = ("all inputs have to be Tensors or GradientEdges",)
+ROOT_NO_TENSOR = ("Expected output to be a torch.Tensor",)
+UNUSED_MATERIALIZED = ("Expected allow_unused to be True or not passed when materialize_grads=True",)
+BATCHED_GRADIENTS = ("If `is_grads_batched=True`, we interpret the first dimension",)
+COMPLEX_GRADIENT = ("both grad_output and output are required to have the same dtype",)
+VIEW_DETACHED = ("Can't detach views in-place",)
+RESIZED = ("cannot resize variables that require grad",)
+APPLIED_BY_PYTHON = (
+    "Can't call apply_() on Variable",
+    "Can't call map_() on Variable",
+    "Can't call map2_() on Variable",
+)
+EXPORTED = (
+    "Can't export tensors that require gradient",
+    "Can't get __cuda_array_interface__ on Variable that requires",
+)
+SENT = ("Cowardly refusing to serialize non-leaf tensor which requires_grad",)
+DATA_OF_INTEGERS = ("data set to a tensor that requires gradients must be floating point",)
+DENSE = ("does not support dense gradients",)
+SPARSE_WITH_DENSE = ("add(sparse, dense) is not supported",)
+SPARSE_BY_FREQUENCY = ("scale_grad_by_freq not supported with sparse gradients",)
+NO_NESTED_KERNEL = ("with arguments from the 'Nested", "Internal error: NestedTensorImpl doesn't", "aten._nested_")
+NO_SPARSE_KERNEL = ("with arguments from the 'Sparse",)
+REPLICA_UNTRAINED = ("DistributedDataParallel is not needed when a module doesn't have any parameter",)
+CHECKPOINT_KEYWORDS = ("Unexpected keyword arguments: ", "is only supported when use_reentrant=False")
+INDEPENDENT = ("is not allowed in strict mode", "is independent of the inputs of the user-provided function")
+ONE_TENSOR = ("should return a single Tensor", "The given v should contain a single Tensor")
+NO_PARAMETERS = ("optimizer got an empty parameter list",)
+TWO_GROUPS = ("some parameters appear in more than one parameter group",)
+WRITTEN_IN_TRANSFORM = ("that would mutate a captured Tensor",)
+
+# ---- of GradScaler
+NOTHING_UNSCALED = ("No inf checks were recorded",)
+UNSCALED_TWICE = ("unscale_() has already been called on this optimizer",)
+UNSCALED_LATE = ("unscale_() is being called after step()",)
+STEPPED_TWICE = ("step() has already been called since the last update()",)
+HALF_GRADIENTS = ("Attempting to unscale FP16 gradients",)
+NO_SCALE = (" but _scale is None.",)
 
 # Words of PyTorch's messages about recording, running and differentiating.
 OF_AUTOGRAD = re.compile(

@@ -1,8 +1,10 @@
 """Compare `graphwidget explain` with the facts measured for the scenarios in plain torch.
 
-    python tests/scenarios/score.py [--python EXE] [--jobs N] [--timeout SECONDS] [-v] [NAME ...]
+    python tests/scenarios/score.py [--python EXE] [--jobs N] [--timeout SECONDS] [--device DEVICE] [-v] [NAME ...]
 
-Each program is run by ``EXE -m graphwidget explain --no-try --format json PROGRAM``. What is compared:
+Each program is run by ``EXE -m graphwidget explain --no-try --format json PROGRAM``. With `--device cuda` its tensors are
+made on that device; the truth was measured on the CPU, so programs that ask for arrays, or whose nodes have other names
+there, differ. What is compared:
 
   errors    cell, line, type and first 60 characters of each error: observing changes nothing
   calls     every backward call in order: cell, line, api, retain_graph, create_graph, result
@@ -51,13 +53,18 @@ def order_of(path: str) -> str:
     return ",".join(map(str, order))
 
 
-def explain(python: str, path: str, timeout: float) -> tuple[dict[str, Any] | None, str]:
+ON_DEVICE = (
+    "import sys, torch; from graphwidget.cli import main; torch.set_default_device(sys.argv.pop(1)); "
+    "sys.exit(main(sys.argv[1:]))"
+)
+
+
+def explain(python: str, path: str, timeout: float, device: str = "") -> tuple[dict[str, Any] | None, str]:
     """Return the document of ``graphwidget explain``, or the reason why there is none."""
     order = order_of(path)
     command = [
         python,
-        "-m",
-        "graphwidget",
+        *(["-c", ON_DEVICE, device] if device else ["-m", "graphwidget"]),
         "explain",
         "--no-try",
         "--format",
@@ -157,6 +164,7 @@ def main() -> int:
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=120, help="seconds")
+    parser.add_argument("--device", default="", help="where tensors are made by default: cuda, cuda:1, ...")
     parser.add_argument("-v", action="store_true", help="say what differs")
     parser.add_argument("names", nargs="*")
     given = parser.parse_args()
@@ -166,7 +174,7 @@ def main() -> int:
     held: Counter[str] = Counter()
     whole = 0
     with ThreadPoolExecutor(given.jobs) as pool:
-        one = partial(scored, lambda path: explain(given.python, path, given.timeout))
+        one = partial(scored, lambda path: explain(given.python, path, given.timeout, given.device))
         for scenario, results in zip(chosen, pool.map(one, chosen)):
             tried.update(result.check for result in results)
             held.update(result.check for result in results if result.held)

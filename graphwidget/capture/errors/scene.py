@@ -25,6 +25,7 @@ MOST_FRAMES = 20
 
 _PATH = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\])*")
 _STEP = re.compile(r"\w+|\[\d+\]")
+_SEQUENCES, _PLAIN = (tuple, list, dict), (int, float, bool, str)
 _DECORATED = "torch/utils/_contextlib.py"  # a frame of this file runs a function that a grad mode decorates
 
 
@@ -44,6 +45,7 @@ def of_call(frame: FrameType | None, error: BaseException, book: Book, texts: Se
         tuple(_sights(frames, book, texts)),
         _raised_in(error.__traceback__),
         inside=tuple(_sights(_of_engine(inner)[::-1], book, ())),
+        inference_mode=torch.is_inference_mode_enabled(),
         **facts,
     )
 
@@ -116,7 +118,9 @@ def _sights(frames: Sequence[tuple[FrameType, int]], book: Book, texts: Sequence
         variables = {**frame.f_globals, **own}
         between = [one for one, _ in frames[at + 1 : following]]
         local = frozenset(own) if inside else frozenset[str]()
-        yield Sight(place, bool(inside), _values(variables, names), _decorators(between), local)
+        objects = {path: found for path in names if (found := _look_up(variables, path)) is not None}
+        others = _others(variables, names, objects)
+        yield Sight(place, bool(inside), _values(objects), _decorators(between), local, others)
 
 
 def _names(texts: Sequence[str]) -> dict[str, None]:
@@ -143,8 +147,18 @@ def _decorators(frames: Sequence[FrameType]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _values(variables: Mapping[str, Any], names: Mapping[str, None]) -> dict[str, Value]:
-    objects = {path: found for path in names if (found := _look_up(variables, path)) is not None}
+def _others(variables: Mapping[str, Any], names: Mapping[str, None], objects: Mapping[str, Any]) -> dict[str, str]:
+    """Return what the variables are that hold plain objects of Python's own."""
+    found = dict.fromkeys((name for name in names if name in variables and variables[name] is None), "None")
+    for path, one in objects.items():
+        if type(one) in _SEQUENCES:
+            found[path] = f"a {type(one).__name__} of {len(one)}"
+        elif type(one) in _PLAIN:
+            found[path] = f"{'an' if type(one) is int else 'a'} {type(one).__name__}"
+    return found
+
+
+def _values(objects: Mapping[str, Any]) -> dict[str, Value]:
     tensors = {id(one): path for path, one in objects.items() if ti.is_tensor(one)}
     values: dict[str, Value] = {}
     with ti.quiet():

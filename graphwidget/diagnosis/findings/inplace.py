@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from graphwidget.diagnosis.findings import failed_node
+from graphwidget.diagnosis.findings.refusals.makers import calls
 from graphwidget.diagnosis.fixes.inplace import for_inplace
 from graphwidget.diagnosis.fixes.second_backward.case import simulate
 from graphwidget.diagnosis.reuse.blame import culprit
 from graphwidget.diagnosis.reuse.inplace_modules import named, with_modules
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.wording import opening, own_path, short, when, where
+from graphwidget.diagnosis.wording import opening, own_path, place_of, short, when, where
 from graphwidget.engine.what_if import anything_stale
 from graphwidget.model import BackwardCall, Finding, Place, Record, Snapshot, Write
 
@@ -38,6 +39,9 @@ def _finding(
     node = call.failed_node or ""
     shown = f"`{tensor}`" if tensor else "a tensor"
     story = _story(record, shown, writes, f"{node} had saved it" if node else "it was saved")
+    limited = _limited(record, tensor)
+    if limited is not None:
+        story += f" {short(limited.source)} ({where(limited)}) has `max_norm`: each call shortens rows of it in place."
     fixes = for_inplace(record, call, graph, writes, _retained(record, call), tensor) if graph is not None else ()
     return Finding(
         kind="inplace",
@@ -50,12 +54,20 @@ def _finding(
         made_at=failed_node.made_at(graph, call) if graph is not None else call.failed_place,
         carriers=call.carriers,
         tensor=tensor,
-        modified_at=writes[-1].place if writes else None,
+        modified_at=writes[-1].place if writes else limited,
         modified_by=writes[-1].by if writes else "",
         path=failed_node.path(graph, call) if graph is not None else (),
         uids=failed_node.uids(graph, call) if graph is not None else (),
         fixes=fixes,
     )
+
+
+def _limited(record: Record, tensor: str | None) -> Place | None:
+    """The only embedding with `max_norm`, which modifies its own weight when it is called."""
+    if tensor is None or not tensor.endswith(".weight"):
+        return None
+    made = [one for one in calls(record, "Embedding", "EmbeddingBag") if one.argument("max_norm") is not None]
+    return place_of(made[0].run, made[0].call.lineno) if len(made) == 1 else None
 
 
 def _story(record: Record, shown: str, writes: tuple[Write, ...], saved: str) -> str:

@@ -7,17 +7,17 @@ import re
 from dataclasses import replace
 
 from graphwidget.diagnosis.fixes import restore_graph
-from graphwidget.diagnosis.no_graph import frozen, gradients, switched, unrecorded
+from graphwidget.diagnosis.no_graph import frozen, gradients, inference_mode, own_functions, switched, unrecorded
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
 from graphwidget.diagnosis.no_graph.cutting import CUTTING, any_of
+from graphwidget.diagnosis.no_graph.differentiated_again import differentiated_again
 from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf, fresh_leaf
 from graphwidget.diagnosis.no_graph.origins import Cut, Origins
 from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source.functions import functions
 from graphwidget.diagnosis.source.optimizers import optimized
-from graphwidget.diagnosis.wording import UNNAMED, names, place_of, root_name, short, where
+from graphwidget.diagnosis.wording import UNNAMED, names, own_path, place_of, root_name, short, where
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene
 
@@ -48,7 +48,7 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         tensor=name,
         made_at=cause.place,
         cut_at=_cut_at(record, cause),
-        fixes=(cause.fix,),
+        fixes=(differentiated_again(record, call, cause.fix),),
     )
 
 
@@ -80,11 +80,25 @@ def where_made_anew(record: Record, call: BackwardCall) -> FreshLeaf | None:
     return fresh_leaf(origins.values, expression(root_name(call)), origins.values.spot_of(call))
 
 
+def where_made_numbers(record: Record, call: BackwardCall, leaf: FreshLeaf) -> Place | None:
+    """The line that had left the graph before a leaf was made anew from its values; None: the same line, or unknown."""
+    origins = _origins(record, call)
+    at = next((i for i, run in enumerate(origins.values.runs) if run is leaf.run), -1)
+    own = leaf.statement.lineno
+    for given in leaf.call.args:
+        for cut in origins.cuts(given, Spot(at, own)):
+            if (cut.run is not leaf.run or cut.statement.lineno != own) and cut.around is None:
+                return place_of(cut.run, cut.statement.lineno)
+    return None
+
+
 def of_input(call: BackwardCall) -> Finding:
     """Return the finding of a call for the gradient of a tensor that does not require grad."""
     asked, written = call.inputs or (), source.asked(call.place.source, "inputs")
-    known = zip(asked, written) if len(asked) == len(written) else ()
-    without = tuple(text for ref, text in known if ref.node < 0)
+    known = written if len(asked) == len(written) else [own_path(ref) for ref in asked]
+    if len(written) == 1 and all(ref.node < 0 for ref in asked):
+        known = written  # one expression for all of them
+    without = tuple(text for ref, text in zip(asked, known) if ref.node < 0 and text)
     do = "does not" if len(without) < 2 else "do not"
     shown = names(without)
     return Finding(
@@ -116,6 +130,9 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
     root, spot = expression(name), origins.values.spot_of(call)
     made_of = _made_of(runs, name, root)
     cut = _cut(record, origins, root, spot)
+    inference = inference_mode.around_the_call(origins, call, name)
+    if inference is not None:
+        return inference
     off = switched.in_force(origins, root, spot, made_of)
     if off is not None and cut is not None:
         return Cause(off.text, replace(off.fix, verified=False), off.place)
@@ -130,7 +147,7 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
         or frozen.frozen(origins, root, spot, made_of)
         or unrecorded.from_a_library(origins, root, spot)
         or _compared(record, origins, root, spot)
-        or _marked(record, origins, root, spot)
+        or own_functions.without_history(record, origins, root, spot)
         or _unknown(origins, call, root, spot, made_of)
     )
 
@@ -291,27 +308,6 @@ def _gradless(record: Record, cut: Cut) -> Cause:
         sentence = f"Drop `@{name}` (In[{run.cell}], line {line})."
     fix = Fix("remove_no_grad", sentence, works, at, edits=edits)
     return Cause(text, fix, place)
-
-
-def _marked(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
-    """Return the cause if a custom Function made the root, and says that its output is not differentiable."""
-    for _, node, _ in origins.back(root, spot):
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.arg)):
-            continue
-        applied = {name for name in source.calls_in(node) if name.endswith(".apply")}
-        for one in functions(record):
-            calls = [n for n in ast.walk(one.made) if isinstance(n, ast.Call)]
-            marks = [call for call in calls if _called(call) == "mark_non_differentiable"]
-            if f"{one.name}.apply" in applied and marks:
-                place = place_of(one.run, marks[0].lineno)
-                words = f"Leave out that line if a gradient should flow through `{one.name}`."
-                text = f"{short(place.source)} ({where(place)}) says that `{one.name}` has no derivative there."
-                return Cause(text, Fix("differentiable_op", words, False, line_of(place)), place)
-    return None
-
-
-def _called(call: ast.Call) -> str:
-    return ast.unparse(call.func).rsplit(".", 1)[-1]
 
 
 def _compared(record: Record, origins: Origins, root: ast.expr, spot: Spot, depth: int = 3) -> Cause | None:

@@ -14,6 +14,7 @@ from graphwidget.diagnosis.findings import none_grads
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals import (
     arrays,
+    checkpoints,
     inference,
     outdated,
     replicas,
@@ -24,8 +25,10 @@ from graphwidget.diagnosis.findings.refusals import (
     unexplained,
     views,
 )
-from graphwidget.diagnosis.findings.refusals.gradients import assigned, sparse, without_formula
-from graphwidget.diagnosis.findings.refusals.user_code import hooks
+from graphwidget.diagnosis.findings.refusals.checks import checks
+from graphwidget.diagnosis.findings.refusals.gradients import assigned, without_formula
+from graphwidget.diagnosis.findings.refusals.optimizers import empty, scaler, sparse
+from graphwidget.diagnosis.findings.refusals.user_code import hooks, own_code
 from graphwidget.diagnosis.fixes.restore_graph import updates_in_place
 from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import inplace_statements as inplace
@@ -52,9 +55,12 @@ def of_run(record: Record, run: CellRun) -> Finding | None:
     if run.error is None:
         return None
     failure = Failure(record, run, run.error_place or Place(run.cell, None))
+    if any(call.error == run.error for call in record.calls if call.result == "raised"):
+        return None  # the error of a call that ran, which is told itself
     tell = next((tell for words, tell in _TELLERS if torch_messages.says(run.error, words)), None)
     found = tell(failure) if tell is not None else None
-    return found or unexplained.of_refused(record, run)
+    found = found or scaler.of_line(failure) or checks.of_line(failure)
+    return found or own_code.of_function(failure) or unexplained.of_refused(record, run)
 
 
 # ------------------------------------------------------------------ leaves and other tensors
@@ -345,6 +351,8 @@ _TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...
     (torch_messages.HOOK_OF_NO_LEAF, hooks.of_no_leaf),
     (torch_messages.GRADIENT_ASSIGNED, assigned.of_assigned),
     (torch_messages.SPARSE, sparse.of_optimizer),
+    (torch_messages.NO_PARAMETERS, empty.of_nothing),
+    (torch_messages.CHECKPOINT_KEYWORDS, checkpoints.of_keywords),
     (torch_messages.NO_RULE, transforms.of_function),
     (torch_messages.NO_ONE_VALUE, transforms.of_refusal),
     (torch_messages.NO_ONE_SHAPE, transforms.of_refusal),
@@ -353,6 +361,8 @@ _TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...
     (torch_messages.ARGUMENTS_OF_VMAP, transforms.of_refusal),
     (torch_messages.TRANSFORMED_OUTPUT, transforms.of_refusal),
     (torch_messages.ENGINE_IN_TRANSFORM, transforms.of_refusal),
+    (torch_messages.WRITTEN_IN_TRANSFORM, transforms.of_refusal),
+    (torch_messages.SAVED_NO_TENSOR, own_code.of_saved),
     (torch_messages.NO_FORWARD_FORMULA, without_formula.of_cell),
     (torch_messages.NO_FORMULA, without_formula.of_cell),
     (torch_messages.NONE, none_grads.of_none),

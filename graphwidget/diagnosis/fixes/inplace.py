@@ -17,7 +17,7 @@ from graphwidget.diagnosis.reuse import blame
 from graphwidget.diagnosis.reuse.inplace_modules import expression
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import inplace_statements, text_edit
+from graphwidget.diagnosis.source import inplace_statements, temporaries, text_edit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells, Spot
 from graphwidget.diagnosis.source.paths import local, root_of
@@ -421,7 +421,11 @@ def _rewritten(record: Record, write: Write) -> tuple[Edits, Spot | None, str, s
     """
     if write.inside is None:
         cell, line = Cells.of(record).text(write.place.cell), write.place.line or 0
-        new = inplace_statements.out_of_place(write.by) or inplace_statements.scattered(cell, line, write.by)
+        new = (
+            inplace_statements.out_of_place(write.by)
+            or temporaries.written_new(write.by)
+            or inplace_statements.scattered(cell, line, write.by)
+        )
         if new:
             return _written_as(record, write, new), None, "", new
     tree = source.parse(write.by)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
+from graphwidget.diagnosis.reuse.temporaries import writes_to_temporary
 from graphwidget.diagnosis.wording import lasting_name
 from graphwidget.model import Kind, NodeFacts, Place, Record, SlotState, Snapshot, Write
 
@@ -74,10 +75,12 @@ def of_storage(record: Record, graph: Snapshot, index: int, key: int, n: int) ->
     older, although both ran on one line.
     """
     made, seq = graph.place_of(index), graph.seq[index]
-    writes = [w for w in record.writes if key in w.storages and w.after_calls <= n]
-    writes = [w for w in writes if w.inside is None or max(w.made) > seq]
     slots = [slot for slot in graph.slots_of(index) if graph.slot_storage[slot] >= 0]
     saved = {graph.slot_names[graph.slot_name[s]] for s in slots if graph.storages.key[graph.slot_storage[s]] == key}
+    writes = [w for w in record.writes if key in w.storages and w.after_calls <= n]
+    if saved == {"result"}:
+        writes = [*writes_to_temporary(record, graph, index, key), *writes]
+    writes = [w for w in writes if w.inside is None or max(w.made) > seq]
     later = [w for w in writes if _since(w.place, made)]
     if saved == {"result"} and made is not None:
         later = [w for w in later if graph.seq[index] not in w.made or not _same_line(w.place, made)]

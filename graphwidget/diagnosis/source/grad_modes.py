@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from graphwidget.diagnosis.source import syntax as source
 
-__all__ = ["Switch", "around", "condition", "decorated_by", "switching"]
+__all__ = ["Switch", "around", "by_name", "condition", "decorated_by", "expressions", "switching"]
 
 _NAMES = ("no_grad", "inference_mode", "set_grad_enabled", "enable_grad")
 
@@ -29,12 +29,23 @@ def around(cell: str, statement: ast.stmt) -> Switch | None:
     for outer in reversed(source.statements_at(cell, statement.lineno)):
         if outer is statement or (outer.lineno, outer.col_offset) == (statement.lineno, statement.col_offset):
             continue
-        for one in _expressions(outer):
+        for one in expressions(outer):
             off = _switches_off(one)
             if off is not False:
                 return Switch(outer, ast.unparse(one), off)
             if _named(one):
                 return None  # it is on
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return None
+    return None
+
+
+def by_name(cell: str, statement: ast.stmt, name: str) -> Switch | None:
+    """The innermost `with` or decorator of that name around a statement, whatever else is inside it."""
+    for outer in reversed(source.statements_at(cell, statement.lineno)):
+        for one in expressions(outer):
+            if _last(one.func if isinstance(one, ast.Call) else one) == name:
+                return Switch(outer, ast.unparse(one), True)
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             return None
     return None
@@ -69,8 +80,8 @@ def switching(tree: ast.AST) -> Iterator[tuple[str, ast.With]]:
                 yield made.name, off[0]
 
 
-def _expressions(outer: ast.stmt) -> list[ast.expr]:
-    """The innermost first."""
+def expressions(outer: ast.stmt) -> list[ast.expr]:
+    """What a `with` enters, or what decorates a function; the innermost first."""
     if isinstance(outer, (ast.With, ast.AsyncWith)):
         return [item.context_expr for item in reversed(outer.items)]
     return outer.decorator_list[::-1] if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) else []

@@ -39,8 +39,8 @@ def modified(text: str) -> str | None:
         return _base(statement.target)
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
         return _base(statement.targets[0])
-    for call in _inplace_calls(statement):
-        if isinstance(call.func, ast.Attribute) and not _is_module(call.func.value):
+    for call in inplace_calls(statement):
+        if isinstance(call.func, ast.Attribute) and not is_module(call.func.value):
             return _base(call.func.value)
         if call.args:
             return _base(call.args[0])
@@ -53,7 +53,7 @@ def modified(text: str) -> str | None:
 def element(text: str) -> str | None:
     """The element of a list that a statement modifies in place, as it is written: ``xs[i]`` in ``xs[i].add_(1)``."""
     statement = source.statement_of(text)
-    calls = [call.func.value for call in _inplace_calls(statement) if isinstance(call.func, ast.Attribute)]
+    calls = [call.func.value for call in inplace_calls(statement) if isinstance(call.func, ast.Attribute)]
     targets = [statement.target] if isinstance(statement, ast.AugAssign) else calls
     return next((ast.unparse(one) for one in targets if isinstance(one, ast.Subscript)), None)
 
@@ -63,8 +63,8 @@ _INIT = ("init.", "nn.init.", "torch.nn.init.")  # its functions modify their ar
 
 def written(statement: ast.stmt) -> set[str]:
     """Variables whose tensors a statement modifies, also through views: ``h`` in ``h.t()[0] += 1``."""
-    calls = [c.func for c in _inplace_calls(statement) if isinstance(c.func, ast.Attribute)]
-    changed: list[ast.expr] = [f.value for f in calls if f.attr != "requires_grad_" and not _is_module(f.value)]
+    calls = [c.func for c in inplace_calls(statement) if isinstance(c.func, ast.Attribute)]
+    changed: list[ast.expr] = [f.value for f in calls if f.attr != "requires_grad_" and not is_module(f.value)]
     for node in ast.walk(statement):
         whole = [node.target] if isinstance(node, ast.AugAssign) else getattr(node, "targets", [])
         changed += [one for one in whole if isinstance(node, ast.AugAssign) or isinstance(one, ast.Subscript)]
@@ -82,7 +82,7 @@ def values_written(statement: ast.stmt, last: str) -> list[ast.expr]:
     ``self.mean.mul_(0.9).add_(0.1 * m)`` writes ``0.1 * m``.
     """
     found: list[ast.expr] = []
-    for call in _inplace_calls(statement):
+    for call in inplace_calls(statement):
         base: ast.expr = call.func.value if isinstance(call.func, ast.Attribute) else call.func
         while isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute):
             base = base.func.value
@@ -92,16 +92,23 @@ def values_written(statement: ast.stmt, last: str) -> list[ast.expr]:
     return found
 
 
-def _is_module(node: ast.expr) -> bool:
+def has_other_form(method: str) -> bool:
+    """Whether a method with an underscore has a form that makes a new tensor of the old values."""
+    return method.endswith("_") and method not in _OVERWRITING | _ONLY_IN_PLACE
+
+
+def is_module(node: ast.expr) -> bool:
+    """Whether an expression is a module of PyTorch's functions."""
     text = ast.unparse(node)
     return text in ("torch", "F", "nn.functional", "torch.nn.functional") or f"{text}." in _INIT
 
 
-def _inplace_calls(statement: ast.stmt | None) -> Iterator[ast.Call]:
+def inplace_calls(statement: ast.stmt | None) -> Iterator[ast.Call]:
+    """The calls of a statement that modify in place, the outermost first."""
     for node in _outside_lambdas(statement) if statement else ():
         if isinstance(node, ast.Call) and isinstance(node.func, (ast.Attribute, ast.Name)):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
-            if (name.endswith("_") and not name.endswith("__")) or _inplace_argument(node) is not None:
+            if (name.endswith("_") and not name.endswith("__")) or inplace_argument(node) is not None:
                 yield node
 
 
@@ -114,7 +121,8 @@ def _outside_lambdas(statement: ast.AST) -> Iterator[ast.AST]:
         work += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.Lambda)]
 
 
-def _inplace_argument(call: ast.Call) -> ast.keyword | None:
+def inplace_argument(call: ast.Call) -> ast.keyword | None:
+    """``inplace=True`` of a call."""
     return next((k for k in call.keywords if k.arg == "inplace" and ast.unparse(k.value) == "True"), None)
 
 
@@ -194,12 +202,12 @@ def out_of_place(text: str) -> str:
         value = f"({value})" if isinstance(statement.value, (ast.BinOp, ast.IfExp, ast.Compare)) else value
         left = ast.unparse(statement.target)
         return f"{left} = {left} {sign} {value}" if sign else ""
-    call = next(_inplace_calls(statement), None)
+    call = next(inplace_calls(statement), None)
     base = modified(text)
     if call is None or base is None or hasattr(statement, "body") or ast.unparse(call.func).startswith(_INIT):
         return ""
-    argument = _inplace_argument(call)
-    method = isinstance(call.func, ast.Attribute) and not _is_module(call.func.value)
+    argument = inplace_argument(call)
+    method = isinstance(call.func, ast.Attribute) and not is_module(call.func.value)
     if argument is not None:
         argument.value = ast.Constant(False)
     elif isinstance(call.func, ast.Attribute):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.makers import CallText, calls
 from graphwidget.diagnosis.source import syntax, text_edit
 from graphwidget.diagnosis.source.cells import Cells
@@ -14,10 +15,24 @@ from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene, torch_messages
 
-__all__ = ["not_reentrant", "of_inputs", "of_recomputation", "of_unneeded", "of_unpacked_twice", "reentrant"]
+__all__ = [
+    "not_reentrant",
+    "of_inputs",
+    "of_keywords",
+    "of_recomputation",
+    "of_unneeded",
+    "of_unpacked_twice",
+    "reentrant",
+]
 
 _NAMES = ("checkpoint", "checkpoint_sequential")
+_NUMBERS = "preserve_rng_state"
+_OPTIONS = ("use_reentrant", _NUMBERS)
+_TRUE = ast.Constant(True)
 _RANDOM = re.compile(r"\b(?:np\.random|random|torch\.Generator)\b|\bgenerator=")
+_OF_TORCH = re.compile(
+    r"\b(?:rand|randn|randint|randperm|bernoulli|multinomial)(?:_like)?\(|\.(?:normal|uniform|bernoulli)_\("
+)
 
 
 class _Suspect(NamedTuple):
@@ -35,6 +50,11 @@ def of_recomputation(record: Record, call: BackwardCall) -> Finding:
     function = _function(record, scene.checkpointed)
     saved_at, saver = _saver(call, scene)
     suspects = list(_suspects(record, *function)) if function is not None else []
+    unkept = [
+        one for one in calls(record, *_NAMES) if ast.unparse(one.argument("preserve_rng_state") or _TRUE) == "False"
+    ]
+    if function is not None and not suspects and unkept:
+        suspects = list(_drawing(*function))
     if function is not None and not suspects and saved_at is not None:
         suspects = list(_branches(*function, saved_at))
     name = scene.checkpointed.rsplit(".", 1)[-1] if scene.checkpointed else ""
@@ -47,11 +67,15 @@ def of_recomputation(record: Record, call: BackwardCall) -> Finding:
             for one in suspects[:2]
         )
         cause = f" {lines}"
-        fix = Fix(
-            "pure_function",
-            f"Let {shown} compute from its arguments alone: keep `{suspects[0].name}` outside of it, or hand it in.",
-            False,
-            at(place),
+        fix = (
+            _keeping_random(unkept)
+            if suspects[0].name == _NUMBERS
+            else Fix(
+                "pure_function",
+                f"Let {shown} compute from its arguments alone: keep `{suspects[0].name}` outside, or hand it in.",
+                False,
+                at(place),
+            )
         )
     else:
         cause = (
@@ -190,6 +214,29 @@ def _suspects(record: Record, run: CellRun, function: ast.FunctionDef) -> Iterat
             yield _Suspect(run, one, "draws random numbers that no checkpoint restores.", "the random numbers")
 
 
+def _drawing(run: CellRun, function: ast.FunctionDef) -> Iterator[_Suspect]:
+    """Lines that draw numbers by torch, under a checkpoint that was told not to draw the same ones again."""
+    for one in syntax.own_statements(function.body):
+        text = ast.unparse(one.test) if isinstance(one, (ast.If, ast.While)) else _first_line(one)
+        if _OF_TORCH.search(text):
+            why = "draws random numbers, and `preserve_rng_state=False` lets the second run draw others."
+            yield _Suspect(run, one, why, _NUMBERS)
+
+
+def _keeping_random(unkept: list[CallText]) -> Fix:
+    """The same checkpoints, which draw the same numbers in both runs."""
+    edits: Edits = tuple(
+        edit
+        for one in unkept
+        for value in [one.argument(_NUMBERS)]
+        if value is not None
+        for edit in text_edit.replace_node(one.run.cell, one.run.source, value, "True")
+    )
+    spot = at(place_of(unkept[0].run, unkept[0].call.lineno))
+    text = "Leave out `preserve_rng_state=False`: a checkpoint then draws the same numbers again."
+    return Fix("pure_function", text, False, spot, edits=edits)
+
+
 def _branches(run: CellRun, function: ast.FunctionDef, saved_at: Place) -> Iterator[_Suspect]:
     """Conditions from outside of the function, on which it depends whether a line of it runs."""
     if saved_at.cell != run.cell or saved_at.line is None:
@@ -199,7 +246,8 @@ def _branches(run: CellRun, function: ast.FunctionDef, saved_at: Place) -> Itera
     own |= {name for one in syntax.own_statements(function.body) for name in syntax.targets(one)}
     for node in ast.walk(function):
         if isinstance(node, ast.If) and node.lineno < saved_at.line <= (node.end_lineno or 0):
-            outer = sorted(syntax.names_in(node.test) - own)
+            called = {name.split(".", 1)[0] for name in syntax.calls_in(node.test)}
+            outer = sorted(syntax.names_in(node.test) - own - called)
             paths = sorted(one for one in syntax.paths_read(ast.Expr(node.test)) if one.startswith("self."))
             name = (paths or outer or [""])[0]
             if name:
@@ -263,6 +311,25 @@ def of_unneeded(record: Record, call: BackwardCall) -> Finding:
     return Finding(
         "refused", "error", text, "A checkpointed function has no graph.", call.n, made_at=place, fixes=(fix,)
     )
+
+
+def of_keywords(failure: Failure) -> Finding | None:
+    """``checkpoint(net, x, mask=m, use_reentrant=True)``; None: the line calls no checkpoint."""
+    own = [one for one in calls(failure.record, *_NAMES) if _is_at(one, failure.place)]
+    if len(own) != 1:
+        return None
+    keywords = [one.arg for one in own[0].call.keywords if one.arg not in (None, *_OPTIONS)]
+    shown = ", ".join(f"`{one}`" for one in keywords) or "a keyword"
+    return failure.finding(
+        f"A re-entrant checkpoint takes no {shown}.",
+        f"{short(failure.text)} passes {shown}. A re-entrant checkpoint hands its function positional arguments only: "
+        "these are the inputs of the Function that it is made of.",
+        not_reentrant(failure.record, own),
+    )
+
+
+def _is_at(one: CallText, place: Place) -> bool:
+    return one.run.cell == place.cell and one.call.lineno <= (place.line or 0) <= (one.call.end_lineno or 0)
 
 
 def reentrant(record: Record) -> list[CallText]:

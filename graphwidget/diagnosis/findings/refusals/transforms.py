@@ -106,11 +106,23 @@ _REASONS = (
     _Reason(
         torch_messages.ENGINE_IN_TRANSFORM,
         "{line} steers autograd inside a function that is transformed.",
-        "{transform} takes the derivative of the function itself. Inside it, `backward`, `requires_grad_` and writes "
-        "to tensors of outside would bypass it, so they are refused.",
+        "{transform} takes the derivative of the function itself. Inside it, `backward` and `requires_grad_` "
+        "would bypass it, so they are refused.",
         Fix(
             "transform_instead",
-            "Nest transforms: `torch.func.grad` inside of the function. Return new values in place of writing them.",
+            "Nest transforms: `torch.func.grad` inside of the function.",
+            False,
+        ),
+    ),
+    _Reason(
+        torch_messages.WRITTEN_IN_TRANSFORM,
+        "{line} writes to a tensor of outside, in a function that is transformed.",
+        "{transform} takes the derivative of what the function computes from its arguments. A write to a tensor that "
+        "is none of them would be no part of that: the running statistics of a batch norm, a counter, a cache.",
+        Fix(
+            "out_of_place",
+            "Return new values in place of writing them. For batch norm: `track_running_stats=False`, `net.eval()`, or "
+            "`torch.func.replace_all_batch_norm_modules_(net)` before.",
             False,
         ),
     ),
@@ -169,7 +181,7 @@ def of_function(failure: Failure) -> Finding:
     """A custom Function that has no rule for a transform."""
     message = failure.run.error or ""
     name = _applied(failure, message)
-    shown = f"`{name}`" if name else "A custom Function"
+    shown = f"`{name}`" if name else "a custom Function"
     text = defined(failure.record, name) if name else None
     place = place_of(text.run, text.made.lineno) if text is not None else None
     line = f" ({where(place)})" if place is not None else ""
@@ -195,7 +207,7 @@ def of_function(failure: Failure) -> Finding:
             text.run.cell, text.run.source, text.made.body[0], ["generate_vmap_rule = True"]
         )
     return failure.finding(
-        f"{shown} has no rule for this transform.",
+        f"{shown[0].upper()}{shown[1:]} has no rule for this transform.",
         f"{short(failure.text)} ({where(failure.place)}) applies {shown}{line} inside a transform of `torch.func` or "
         f"forward-mode differentiation. {why}",
         Fix("rule_of_the_function", what, False, at(place or failure.place), edits=edits),
@@ -211,8 +223,8 @@ def _applied(failure: Failure, message: str) -> str | None:
         return named[1]
     nodes = ast.walk(failure.statement) if failure.statement is not None else ()
     found = {
-        source.last_name(ast.unparse(node.func.value))
+        source.last_name(ast.unparse(node.value))
         for node in nodes
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "apply"
+        if isinstance(node, ast.Attribute) and node.attr == "apply"
     }
     return found.pop() if len(found) == 1 else None

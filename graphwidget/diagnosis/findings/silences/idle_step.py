@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
-from graphwidget.diagnosis.findings.no_grad import where_cut, where_made_anew
+from graphwidget.diagnosis.findings.no_grad import where_cut, where_made_anew, where_made_numbers
 from graphwidget.diagnosis.findings.silences import unheld
 from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf
 from graphwidget.diagnosis.source import paths, text_edit
@@ -55,6 +56,10 @@ def _of(record: Record, run: CellRun, step: Write, call: BackwardCall, given: tu
             line = f"{short(ast.unparse(leaf.call))} ({where(place_of(leaf.run, leaf.statement.lineno))})"
             why += f" {line} makes a new leaf: no graph leads from it to what its value was computed from."
             cause, fixes = place_of(leaf.run, leaf.statement.lineno), (_handed_on(leaf),)
+            numbers = where_made_numbers(record, call, leaf)
+            if numbers is not None:
+                why += f" {short(numbers.source)} ({where(numbers)}) had left the graph before."
+                cause, fixes = numbers, (replace(fixes[0], at=at(numbers)),)
         elif (copy := _copied(record, given, named)) is not None:
             why += f" {short(copy.source)} ({where(copy)}) copied it, and the loss is computed with the copy."
             cause, fixes = copy, (_of_the_copy(record, owner, given, named),)

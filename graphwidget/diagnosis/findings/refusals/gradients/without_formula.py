@@ -6,10 +6,10 @@ import re
 
 from graphwidget.diagnosis.findings.failed_node import recorded_at
 from graphwidget.diagnosis.findings.failure import Failure
-from graphwidget.diagnosis.wording import at, number, short, where
+from graphwidget.diagnosis.wording import at, opening, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Snapshot, torch_messages
 
-__all__ = ["of_call", "of_cell"]
+__all__ = ["first_derivative", "of_call", "of_cell", "told_derivative"]
 
 _BACKWARD = re.compile(r"(?:_for_[a-z]+)?_backward$")
 _FUSED = "scaled_dot_product"
@@ -24,13 +24,8 @@ def of_call(record: Record, call: BackwardCall) -> Finding:
     uid = graph.uid[nodes[0]] if graph is not None and len(nodes) == 1 else None
     line = f" {short(place.source)} ({where(place)}) applied it." if place is not None and place.source else ""
     headline, why, fix = _what(call.error or "", at(place))
-    second = ""
-    earlier = [one for one in record.calls if one.n < call.n and one.create_graph]
-    if earlier and _BACKWARD.search(_operation(call.error or "")[0]):
-        one = earlier[-1]
-        second = (
-            f" {number(one.n).capitalize()} {short(one.place.source)} ({where(one.place)}) took the first derivative."
-        )
+    first = first_derivative(record, call) if _BACKWARD.search(_operation(call.error or "")[0]) else None
+    second = f" {told_derivative(first)}" if first is not None else ""
     return Finding(
         "refused",
         "error",
@@ -44,6 +39,17 @@ def of_call(record: Record, call: BackwardCall) -> Finding:
         uids=(uid,) if uid is not None else (),
         fixes=(fix,),
     )
+
+
+def first_derivative(record: Record, call: BackwardCall) -> BackwardCall | None:
+    """The last call before one that made a graph for the gradients that it computed."""
+    earlier = [one for one in record.calls if one.n < call.n and one.create_graph]
+    return earlier[-1] if earlier else None
+
+
+def told_derivative(first: BackwardCall) -> str:
+    """A sentence about the call that made the gradient which is differentiated."""
+    return f"{opening(first.n)} {short(first.place.source)} ({where(first.place)}) took the first derivative."
 
 
 def of_cell(failure: Failure) -> Finding | None:

@@ -7,7 +7,8 @@ import re
 
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.makers import calls
-from graphwidget.diagnosis.findings.refusals.user_code.own_code import REGISTERING, handed_to
+from graphwidget.diagnosis.findings.refusals.user_code.context import REGISTERING
+from graphwidget.diagnosis.findings.refusals.user_code.own_code import handed_to
 from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.text_edit import Edits
@@ -20,13 +21,13 @@ _ASKING = ("register_hook", "retain_grad", "register_post_accumulate_grad_hook")
 _NAMED = re.compile(r"hook '([^']+)'")
 
 
-def without_grad(failure: Failure) -> Finding:
-    """``x.register_hook(f)`` or ``x.retain_grad()`` where `x` does not require grad."""
+def without_grad(failure: Failure) -> Finding | None:
+    """``x.register_hook(f)`` or ``x.retain_grad()`` where `x` does not require grad; None: it is neither."""
     call = _asking(failure)
-    function = call.func if call is not None else None
-    holder = function.value if isinstance(function, ast.Attribute) else None
-    name = ast.unparse(holder) if holder is not None else None
-    shown = f"`{name}`" if name else "A tensor"
+    if call is None or not isinstance(call.func, ast.Attribute):
+        return None
+    name = ast.unparse(call.func.value)
+    shown = f"`{name}`"
     verb = "keeps a gradient" if "retain_grad" in (failure.run.error or "") else "calls a hook with a gradient"
     off = _off(failure)
     why = f" Gradients were off there: {off[0]} ({where(off[1])})." if off is not None else ""

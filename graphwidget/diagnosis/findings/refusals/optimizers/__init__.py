@@ -1,0 +1,1 @@
+"""What optimizers and the scaler of their gradients refuse."""

@@ -1,0 +1,159 @@
+"""Parts of a loss that are computed from a gradient without a graph: a penalty that no step goes by."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from graphwidget.diagnosis.no_graph.from_gradients import Line, parts
+from graphwidget.diagnosis.no_graph.values import Spot, Values
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.wording import at, opening, short, where
+from graphwidget.model import BackwardCall, Finding, Fix, Kind, Place, Record, Snapshot
+
+__all__ = ["find"]
+
+_ADDING = re.compile(r"(?:Add|Sub|Rsub)Backward\d+$")
+# What a loss is put together by: through these a constant part stays one.
+_SCALING = re.compile(r"(?:Add|Sub|Rsub|Mul|Div|Neg|Sum|Mean|View|Squeeze|Unsqueeze|Reshape|ToCopy)Backward\d+$")
+_COMPARING = re.compile(r"(?:Pow|Abs|Sqrt|MseLoss|L1Loss|SmoothL1Loss|HuberLoss|LinalgVectorNorm)Backward\d+$")
+
+
+class _Missing(NamedTuple):
+    """A sum of which one part has no graph. `plainly`: it is a part of the loss itself, not of a square in it."""
+
+    node: int
+    plainly: bool
+
+
+def find(record: Record) -> Iterator[Finding]:
+    """Yield one finding for each line that computes such a gradient."""
+    calls = {
+        (one.place.cell, one.place.line): one
+        for one in reversed(record.calls)
+        if one.api == "autograd.grad" and one.result == "ok" and not one.create_graph
+    }
+    trained = {path for write in record.writes if write.optimizer for path in write.paths}
+    if not calls or not trained:
+        return
+    runs = [run for _, run in sorted(record.runs.items())]
+    values, told = Values(runs), set[Line]()
+    for call in record.calls:
+        graph = call.graph
+        if call.api != "backward" or call.result != "ok" or graph is None:
+            continue
+        for missing in _missing(call, graph):
+            found = _constant(record, values, graph, missing, calls)
+            if found is None:
+                continue
+            operand, place, gradient = found
+            line = (gradient.place.cell, gradient.place.line)
+            own = _leaves(record, gradient) & trained
+            asked = {path for ref in gradient.inputs or () for path in ref.paths}
+            if line in told or gradient.n > call.n or not own or (not missing.plainly and asked & trained):
+                continue
+            told.add(line)
+            yield _of(record, call, operand, place, gradient, _by_weight(own), plainly=missing.plainly)
+
+
+def _missing(call: BackwardCall, graph: Snapshot) -> Iterator[_Missing]:
+    """The sums that make up the root, of which one part has no graph."""
+    stack, seen = [(root.node, True) for root in call.roots if root.node >= 0], set[int]()
+    while stack:
+        node, plainly = stack.pop()
+        if node in seen or graph.kind[node] != Kind.FUNCTION:
+            continue
+        seen.add(node)
+        name, below = graph.name_of(node), list(graph.next(node))
+        if _ADDING.match(name) and len(below) == 1:
+            yield _Missing(node, plainly)
+        if _SCALING.match(name):
+            stack += [(one, plainly and (len(below) == 1 or bool(_ADDING.match(name)))) for one in below]
+        elif _COMPARING.match(name):
+            stack += [(one, False) for one in below]
+
+
+def _leaves(record: Record, call: BackwardCall) -> set[str]:
+    """The leaves below the roots of a call."""
+    known = [one.graph for one in record.calls if one.n in (call.n, call.same_as) and one.graph is not None]
+    return {path for leaf in known[0].leaves.values() for path in leaf.paths} if known else set()
+
+
+def _by_weight(leaves: set[str]) -> list[str]:
+    return sorted(leaves, key=lambda path: (not path.endswith("weight"), path))
+
+
+def _constant(
+    record: Record, values: Values, graph: Snapshot, missing: _Missing, calls: Mapping[Line, BackwardCall]
+) -> tuple[ast.expr, Place, BackwardCall] | None:
+    """The operand of a sum that is computed from gradients alone, its line, and the call that made them."""
+    place = graph.place_of(missing.node)
+    spot = at(place)
+    statement = Cells.of(record).statement(spot) if spot is not None else None
+    if spot is None or place is None or statement is None or hasattr(statement, "body"):
+        return None
+    index = max((i for i, run in enumerate(values.runs) if run.cell == spot[0]), default=-1)
+    for operand in _operands(statement):
+        found = parts(values, operand, Spot(index, spot[1]), calls)
+        if found.only_gradients:
+            return operand, place, found.gradients[0]
+    return None
+
+
+def _operands(statement: ast.stmt) -> Iterator[ast.expr]:
+    """What a statement adds or subtracts."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+            yield node.left
+            yield node.right
+        elif isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Add, ast.Sub)):
+            yield node.value
+
+
+def _of(
+    record: Record,
+    call: BackwardCall,
+    operand: ast.expr,
+    place: Place,
+    gradient: BackwardCall,
+    leaves: list[str],
+    *,
+    plainly: bool,
+) -> Finding:
+    shown, line = short(ast.unparse(operand)), gradient.place
+    spot = at(line)
+    cells = Cells.of(record)
+    statement = cells.statement(spot) if spot is not None else None
+    edits: text_edit.Edits = ()
+    if spot is not None and statement is not None:
+        edits = text_edit.with_keyword(spot[0], cells.text(spot[0]), statement, "create_graph=True")
+    what = "adds a constant to the loss, and no step goes by it" if plainly else "is a constant in the loss"
+    named = source.last_name(leaves[0])
+    return Finding(
+        "silent",
+        "warning" if plainly else "info",
+        f"{short(line.source)} ({where(line)}) computes a gradient without a graph, so what is computed from it has "
+        f"none either. {short(place.source)} ({where(place)}) adds {shown}: it {what}. {opening(call.n)} gives "
+        f"`{leaves[0]}`{' and others' if len(leaves) > 1 else ''} no gradient from that part.",
+        f"{shown} is a constant: its gradient was computed without `create_graph=True`.",
+        call.n,
+        made_at=line,
+        cause=line,
+        cut_at=line,
+        names=tuple(dict.fromkeys((*sorted(source.names_in(operand) - {"self"}), "create_graph", named))),
+        fixes=(
+            Fix(
+                "create_graph",
+                f"If the loss is to train by it, pass `create_graph=True` ({where(line)}). If it is meant as a "
+                "constant, `.detach()` says so.",
+                False,
+                spot,
+                "It keeps the graph, and builds one for the gradient.",
+                edits=edits,
+            ),
+        ),
+    )

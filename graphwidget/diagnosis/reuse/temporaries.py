@@ -1,0 +1,52 @@
+"""Writes to values that no variable held: no version of them was ever compared, so they are read from the graph."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.temporaries import calls_on_temporaries, operation
+from graphwidget.diagnosis.wording import at, lines_of
+from graphwidget.model import Record, Snapshot, Write
+
+__all__ = ["writes_to_temporary"]
+
+MOST = 4  # writes to one value
+
+
+def writes_to_temporary(record: Record, graph: Snapshot, index: int, key: int) -> tuple[Write, ...]:
+    """The writes to a node's result, with storage `key`, that its value had no name for, in order.
+
+    Each is a node that was made of the result, on a line that has the in-place call of that operation on a value
+    without a name.
+    """
+    cells = Cells.of(record)
+    # A value without a name lives as long as the statement that made it, here or in a caller.
+    around = (cells.statement(spot) for spot in lines_of(graph.place_of(index)))
+    return tuple(_writes(cells, graph, index, key)) if any(map(calls_on_temporaries, around)) else ()
+
+
+def _writes(cells: Cells, graph: Snapshot, index: int, key: int) -> Iterator[Write]:
+    for _ in range(MOST):
+        above = [node for node in range(len(graph)) if list(graph.next(node))[:1] == [index]]
+        found = next((write for node in above if (write := _write(cells, graph, node, key)) is not None), None)
+        if found is None:
+            return
+        yield found
+        index = next(node for node in above if graph.seq[node] == found.number)
+
+
+def _write(cells: Cells, graph: Snapshot, node: int, key: int) -> Write | None:
+    """The write that made a node; None: its line has no such call."""
+    place = graph.place_of(node)
+    spot = at(place)
+    statement = cells.statement(spot) if spot is not None else None
+    name = graph.name_of(node).lower()
+    if place is None or not any(name.startswith(operation(call)) for call in calls_on_temporaries(statement)):
+        return None
+    text = place.source
+    if statement is not None and source.statement_of(text) is None:  # one of several lines
+        text = ast.unparse(statement)
+    return Write(place, text, (), (key,), 0, made=(graph.seq[node],), number=graph.seq[node])
