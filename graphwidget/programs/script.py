@@ -12,11 +12,11 @@ import os
 import sys
 from collections.abc import Callable
 from functools import partial
-from importlib.machinery import BuiltinImporter, ModuleSpec, PathFinder, SourceFileLoader
+from importlib.machinery import BuiltinImporter, ModuleSpec, PathFinder, SourceFileLoader, SourcelessFileLoader
 from importlib.util import decode_source, find_spec
 from pkgutil import get_importer
 from types import CodeType, ModuleType, TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from graphwidget.capture.tracker import Tracker
 from graphwidget.diagnosis.diagnose import diagnose
@@ -161,6 +161,10 @@ def _container(start: Start) -> Main:
 
 def _file(start: Start) -> Main:
     path = os.path.abspath(start.target)
+    if path.endswith(".pyc") and os.path.isfile(path):
+        pose([start.target, *start.arguments], os.path.dirname(os.path.realpath(path)))
+        compiled = SourcelessFileLoader("__main__", path)
+        return Main(_main_module(path, compiled), cast(CodeType, compiled.get_code("__main__")), "")
     loader = SourceFileLoader("__main__", path)
     try:
         text = loader.get_data(path)

@@ -34,7 +34,8 @@ class Start:
     @property
     def command(self) -> str:
         """As it stands on a command line behind ``python``."""
-        return shlex.join(("-m",) * self.module + (self.target, *self.arguments))
+        dashes = ("-m",) if self.module else ("--",) if self.target.startswith("-") and self.target != "-" else ()
+        return shlex.join((*dashes, self.target, *self.arguments))
 
     @property
     def explained_by(self) -> str:

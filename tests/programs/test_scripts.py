@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import py_compile
 import signal
 import subprocess
 import sys
@@ -71,11 +72,14 @@ def test_a_program_sees_what_it_sees_under_python(tmp_path, command):
 IS = "import sys\nprint(__name__, __file__, __package__, __cached__, type(__loader__), sys.argv, sys.path[0])\n"
 
 
-@pytest.mark.parametrize("target", ["app", "app.pyz", "-"])
-def test_a_folder_an_archive_and_standard_input_run_as_under_python(tmp_path, monkeypatch, capsys, target):
+@pytest.mark.parametrize("target", ["app", "app.pyz", "app.pyc", "-"])
+def test_a_folder_an_archive_compiled_code_and_standard_input_run_as_under_python(
+    tmp_path, monkeypatch, capsys, target
+):
     (tmp_path / "app").mkdir()
     file(tmp_path / "app", IS, "__main__.py")
     zipapp.create_archive(tmp_path / "app", tmp_path / "app.pyz")
+    py_compile.compile(str(tmp_path / "app" / "__main__.py"), str(tmp_path / "app.pyc"))
     plain = python(tmp_path, target, "-m", "--", "x", input=IS)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["pytest"])

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from time import perf_counter
 from types import FrameType
 from typing import Any
@@ -46,14 +47,16 @@ from graphwidget.capture.calls.recognition import Recognition
 from graphwidget.capture.calls.retention import due
 from graphwidget.capture.graph.freed import Freed
 from graphwidget.capture.graph.identity import Identity
-from graphwidget.capture.graph.walk import live_node
+from graphwidget.capture.graph.walk import live_nodes
 from graphwidget.capture.lines.provenance import BUTTON, NOWHERE, Provenance
 from graphwidget.capture.owners.search import Search
-from graphwidget.model import BackwardCall, Forecast, Kind, Place, Snapshot
+from graphwidget.model import BackwardCall, Forecast, Kind, Snapshot
 
 __all__ = ["CallLog", "Forecaster"]
 
 Forecaster = Callable[..., Forecast]
+MOST_STORED = 2000  # nodes of a call that raised for which anomaly mode's record is asked
+MOST_WITHOUT = 50  # of these, if none has a record
 
 
 class CallLog:
@@ -368,6 +371,8 @@ class CallLog:
         self, pending: PendingCall, outcome: Outcome, outputs: Any, error: BaseException | None, whole: bool
     ) -> tuple[BackwardCall, Snapshot]:
         """Return the record of a call and the graph after it. `whole`: it ran over its whole graph, as forecast."""
+        if error is not None:
+            outcome = replace(outcome, before=self._with_stored_places(outcome.before, outputs))
         before, executed = outcome.before, outcome.executed
         call = record_of_pending(pending, self.provenance.place(pending.place), outcome, error, self.freed)
         if not pending.keep:
@@ -386,20 +391,29 @@ class CallLog:
             call = self._with_first_hues(call, earlier)
         if whole:
             self.recognition.remember(pending, call)
-        if error is not None and call.failed_place is None:
-            call = replace(call, failed_place=self._stored_place(call, before, outputs))
+        index = before.index_of.get(call.stopped_uid) if error is not None and call.stopped_uid is not None else None
+        stopped = before.place_of(index) if index is not None else None
+        if stopped is not None and stopped.anomaly and call.failed_place is None:
+            call = replace(call, failed_place=stopped)
         if call.error and call.freed_by is not None:
             call = self.carriers.added_to(call, before, self.provenance.cell_frames(sys._getframe(4)))
         return call, after
 
-    def _stored_place(self, call: BackwardCall, before: Snapshot, outputs: Any) -> Place | None:
-        """Return where anomaly mode saw the node being made at which a call stopped, if tracking did not see it."""
-        index = before.index_of.get(call.stopped_uid) if call.stopped_uid is not None else None
-        if index is None or before.place_of(index) is not None:
-            return None
+    def _with_stored_places(self, before: Snapshot, outputs: Any) -> Snapshot:
+        """Return the graph of a call that raised with the lines that anomaly mode stored, where tracking saw none."""
         edges = [ti.as_edge(one) or ti.history(one, asked=True) for one in outputs]
         starts = [(edge[0], root.node) for edge, root in zip(edges, before.roots, strict=False)]
-        return self.provenance.recorded_by_anomaly_mode(live_node(starts, before, index))
+        column, table = before.place[:], {place: i for i, place in enumerate(before.places)}
+        asked = 0
+        for index, node in islice(live_nodes(starts, before), MOST_STORED):
+            if column[index] < 0 and before.kind[index] != Kind.ACCUMULATE:
+                asked += 1
+                place = self.provenance.recorded_by_anomaly_mode(node)
+                if place is not None:
+                    column[index] = table.setdefault(place, len(table))
+                elif asked > MOST_WITHOUT and len(table) == len(before.places):
+                    break  # it was off
+        return replace(before, place=column, places=tuple(table)) if len(table) > len(before.places) else before
 
     def _with_first_hues(self, call: BackwardCall, earlier: BackwardCall) -> BackwardCall:
         """Return a call that failed, with one of the first two hues; calls that had these get others."""

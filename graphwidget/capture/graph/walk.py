@@ -14,7 +14,7 @@ from graphwidget.capture.graph.pieces import AtLeast, completed
 from graphwidget.capture.graph.tables import Numbered
 from graphwidget.model import Kind, Snapshot
 
-__all__ = ["Walk", "live_node", "positions"]
+__all__ = ["Walk", "live_nodes", "positions"]
 
 PIECE = 4096  # nodes that are found without a pause
 
@@ -135,8 +135,8 @@ class Walk:
         return len(self.uid) - 1
 
 
-def live_node(starts: Iterable[tuple[Any, int]], graph: Snapshot, wanted: int) -> Any:
-    """The live node of an index of a snapshot, found from live nodes whose indices are known; None: not reached.
+def live_nodes(starts: Iterable[tuple[Any, int]], graph: Snapshot) -> Iterator[tuple[int, Any]]:
+    """The indices of a snapshot with their live nodes, found from live nodes whose indices are known.
 
     Edges never change, so those of the snapshot are those of the live nodes, in the same order.
     """
@@ -144,14 +144,12 @@ def live_node(starts: Iterable[tuple[Any, int]], graph: Snapshot, wanted: int) -
     seen = {index for _, index in stack}
     while stack:
         node, index = stack.pop()
-        if index == wanted:
-            return node
+        yield index, node
         behind = [after for after, _ in node.next_functions if after is not None]
         for after, at in zip(behind, graph.next(index), strict=False):
             if at not in seen:
                 seen.add(at)
                 stack.append((after, at))
-    return None
 
 
 def positions(column: bytearray, value: int) -> Iterator[int]:

@@ -99,8 +99,9 @@ def _retained(record: Record, call: BackwardCall) -> Setting | None:
     if graph is None or call.failed_uid is None:
         return None
     ran = [c for c in record.calls if c.n < call.n and call.failed_uid in c.executed]
-    if not ran:
-        seq = graph.seq[graph.index_of[call.failed_uid]]
+    failed = graph.index_of.get(call.failed_uid)
+    if not ran and failed is not None:
+        seq = graph.seq[failed]
         inside = reachable(graph, (root.node for root in call.roots))
         reached = {graph.uid[i] for i in inside if graph.kind[i] != Kind.ACCUMULATE}
         ran = [c for c in record.calls if c.n < call.n and seq < c.newest_seq and reached.intersection(c.executed)][:1]

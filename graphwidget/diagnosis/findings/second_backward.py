@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from graphwidget.diagnosis.findings import failed_node
@@ -10,10 +10,12 @@ from graphwidget.diagnosis.fixes import FIXES
 from graphwidget.diagnosis.fixes.second_backward.case import Case, kept_bytes
 from graphwidget.diagnosis.fixes.second_backward.ladder import fixes_of
 from graphwidget.diagnosis.reuse.carrier import Carrier
+from graphwidget.diagnosis.reuse.graph_paths import Tensor, path_to_failure
 from graphwidget.diagnosis.reuse.reuse import reuse_of
 from graphwidget.diagnosis.reuse.setting import Setting
+from graphwidget.diagnosis.source.paths import is_code, local
 from graphwidget.diagnosis.wording import in_iteration, iteration_text, number, opening, root_name, spoken, when, where
-from graphwidget.model import BackwardCall, Finding, Record
+from graphwidget.model import BackwardCall, Finding, Fix, Record
 
 __all__ = ["explain"]
 
@@ -57,12 +59,21 @@ def _names(setting: Setting, carriers: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _by_unknown_call(call: BackwardCall) -> Finding:
-    node = call.failed_node or ""
+    node, path = call.failed_node or "", path_to_failure(call.graph, call) if call.graph is not None else ()
+    name = _nearest_name(call, path)
+    text = f"{node or 'A node'} needs saved tensors that have been freed. By which call is unknown: it ran before "
+    text += "tracking began, or is no longer remembered."
+    fixes: tuple[Fix, ...] = ()
+    if name:
+        advice = f"Compute `{name}` again before this call"
+        if _nearest_name(call, path[:1]) != name:
+            text += f" `{name}` leads to it."
+            advice += f", or cut the graph behind it, `{name}.detach()`, before a new pass starts from it"
+        fixes = (Fix("recompute_in_loop", f"{advice}."),)
     return Finding(
         kind="second_backward",
         severity="error",
-        text=f"{node or 'A node'} needs saved tensors that have been freed. By which call is unknown: it ran before "
-        "tracking began, or is no longer remembered.",
+        text=text,
         headline=f"{opening(call.n)} needs saved tensors that an earlier call freed.",
         call=call.n,
         node=node,
@@ -70,7 +81,18 @@ def _by_unknown_call(call: BackwardCall) -> Finding:
         made_at=call.failed_place,
         carriers=call.carriers,
         freed_by=call.freed_by,
+        fixes=fixes,
+        names=(name,) if name else (),
     )
+
+
+def _nearest_name(call: BackwardCall, path: Sequence[Tensor]) -> str:
+    """The name of the last tensor on a path that has one; empty where none has."""
+    names: dict[Tensor, str] = {}
+    for owner in call.graph.owners if call.graph is not None else ():
+        if owner.kind != "out" and is_code(local(owner.path)):
+            names.setdefault((owner.node, owner.output_nr), spoken(owner.path))
+    return next((names[tensor] for tensor in reversed(path) if tensor in names), "")
 
 
 def _story(setting: Setting) -> Iterator[str]:

@@ -28,15 +28,18 @@ class HandedIn:
         The function that writes.
     name, spot
         How the caller calls the tensor, and its line; empty and None where that is not known.
+    used
+        The function itself goes on with the new value, too.
     """
 
     function: str
     name: str = ""
     spot: Spot | None = None
+    used: bool = False
 
 
 def handed_in(record: Record, write: Write, name: str) -> HandedIn | None:
-    """How the tensor came to the function that writes; None: the function itself goes on with the new value.
+    """How the tensor came to the function that writes; None: only the function, or what it returns, has the new value.
 
     Parameters
     ----------
@@ -46,41 +49,41 @@ def handed_in(record: Record, write: Write, name: str) -> HandedIn | None:
     if not name.isidentifier():
         return None
     cells, frames = Cells.of(record), (*write.place.stack, write.place)
-    depth, function = len(frames) - 1, ""
+    depth, made, used = len(frames) - 1, "", False
     while name.isidentifier():
         place, caller = frames[depth], frames[depth - 1] if depth else None
         text = cells.text(place.cell)
-        found = source.function_at(text, place.line or 0)
-        if found is None or not _is_for_the_caller(text, found[1], place, name, _ignores_result(cells, caller)):
-            return HandedIn(function, name, at(place)) if function else None
-        function = function or found[1].name
+        found, ignored = source.function_at(text, place.line or 0), _ignores_result(cells, caller)
+        reads = found is not None and _reads_later(text, found[1], place, name, ignored)
+        if found is None or (reads and not ignored) or name not in _local_names(found[1]):
+            passing = name in _of_a_pass(source.loops_around(text, place.line or 0))
+            return HandedIn(made, *(("", None) if passing else (name, at(place))), used=used) if made else None
+        made, used = made or found[1].name, used or reads
         name = _made_of(text, found[1], place, name)
         given = _argument(cells, caller, found, name) if caller is not None else None
         if given is None:
-            return HandedIn(function)
+            return HandedIn(made, used=used)
         name, depth = given, depth - 1
-    return HandedIn(function, name, at(frames[depth])) if _is_path(name) else HandedIn(function)
+    return HandedIn(made, name, at(frames[depth]), used) if _is_path(name) else HandedIn(made, used=used)
 
 
-def _is_for_the_caller(text: str, function: ast.FunctionDef, place: Place, name: str, ignored: bool) -> bool:
-    """Whether a function has no more use for a variable of its own behind a line: no line reads it, nor returns it."""
+def _reads_later(text: str, function: ast.FunctionDef, place: Place, name: str, ignored: bool) -> bool:
+    """Whether a function reads a variable behind a line, or returns it to a caller that does not ignore it."""
     statements = source.statements_at(text, place.line or 0)
-    if not statements or name in {n for s in ast.walk(function) if isinstance(s, ast.Global) for n in s.names}:
-        return False
-    own = statements[-1]
+    own = statements[-1] if statements else ast.Pass(lineno=0)
     if isinstance(own, ast.Return):
-        return ignored
+        return not ignored
     names = {name, *source.targets(own)}
     around = [loop for loop in source.loops_around(text, own.lineno) if loop.lineno > function.lineno]
+    left_out = [own, *(n for n in ast.walk(function) if ignored and isinstance(n, ast.Return))]
+    skipped = {id(node) for one in left_out for node in ast.walk(one)}
     for node in ast.walk(function):
-        if not isinstance(node, ast.stmt) or node is own or hasattr(node, "body"):
-            continue
-        if ignored and isinstance(node, ast.Return):
+        if not isinstance(node, ast.Name) or node.id not in names or not isinstance(node.ctx, ast.Load):
             continue
         again = any(loop.lineno <= node.lineno <= (loop.end_lineno or 0) for loop in around)
-        if (node.lineno > own.lineno or (again and name not in _of_a_pass(around))) and names & source.names_read(node):
-            return False
-    return name in _local_names(function)
+        if id(node) not in skipped and (node.lineno > own.lineno or (again and name not in _of_a_pass(around))):
+            return True
+    return False
 
 
 def _of_a_pass(loops: Sequence[ast.stmt]) -> set[str]:
@@ -89,9 +92,10 @@ def _of_a_pass(loops: Sequence[ast.stmt]) -> set[str]:
 
 
 def _local_names(function: ast.FunctionDef) -> set[str]:
+    outside = {n for s in ast.walk(function) if isinstance(s, (ast.Global, ast.Nonlocal)) for n in s.names}
     assigned = {name for s in ast.walk(function) if isinstance(s, ast.stmt) for name in source.targets(s)}
     heads = {name for s in ast.walk(function) if isinstance(s, ast.For) for name in source.names_in(s.target)}
-    return assigned | heads | set(_parameters(function))
+    return (assigned | heads | set(_parameters(function))) - outside
 
 
 def _parameters(function: ast.FunctionDef) -> list[str]:
@@ -106,6 +110,8 @@ def _made_of(text: str, function: ast.FunctionDef, place: Place, name: str) -> s
     if not made:
         return name
     value = source.given(made[-1])
+    if isinstance(made[-1], ast.For) or isinstance(value, ast.Subscript):
+        return ""  # perhaps an element of a list
     read = source.names_in(value) & parameters if isinstance(value, ast.expr) else set()
     return read.pop() if len(read) == 1 else ""
 

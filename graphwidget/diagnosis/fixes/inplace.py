@@ -241,8 +241,11 @@ def _remedies(
     cell, line = Cells.of(record).text(write.place.cell), write.place.line or 0
     name = _modified(write, tensor)
     handed = handed_in(record, write, name) if name is not None and write.inside is None else None
-    if handed is not None:
-        yield _before_the_call(record, call, graph, write, handed)
+    saved_inside = (
+        any(handed.spot in lines_of(graph.place_of(i)) for i in _savers(call, graph, write)) if handed else False
+    )
+    if handed is not None and not (handed.used and (saved_inside or handed.spot is None)):
+        yield _before_the_call(record, write, handed, saved_inside)
         return
     if not _is_known_there(cell, line, name):
         name = None
@@ -267,10 +270,9 @@ def _arguments(function: ast.FunctionDef) -> set[str]:
     return {one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg)}
 
 
-def _before_the_call(record: Record, call: BackwardCall, graph: Snapshot, write: Write, handed: HandedIn) -> _Remedy:
+def _before_the_call(record: Record, write: Write, handed: HandedIn, saved_inside: bool) -> _Remedy:
     """Copy what a function modifies for its caller before the caller hands it in."""
     spot = handed.spot
-    saved_inside = any(spot in lines_of(graph.place_of(i)) for i in _savers(call, graph, write))
     if spot is None or saved_inside:
         sentence = f"Hand `{handed.function}` a copy, and go on with the copy: it modifies what it is given."
         return _Remedy(

@@ -102,3 +102,29 @@ def test_the_innermost_line_of_the_users_own_counts_else_the_innermost_outside_o
     assert spot(other, entry(torch.__file__, 9)) == (None, "site-packages/lib.py", 7)
     assert spot(entry(torch.__file__, 9))[2] == 9
     assert place_in(["no entry", ""], book) is None and place_in((), book) is None
+
+
+CARRIED = """import torch
+
+class Net:
+    def __init__(self):
+        self.h = torch.zeros(3)
+
+    def forward(self, w):
+        self.h = torch.tanh(w * 2 + self.h)
+        return self.h
+"""
+
+
+@pytest.mark.filterwarnings("ignore:Error detected")
+def test_a_carrier_from_before_tracking_has_its_line_and_function_too(tmp_path: Path, anomaly_mode: None) -> None:
+    file = tmp_path / "carried.py"
+    file.write_text(CARRIED)
+    net = made_elsewhere(CARRIED, str(file))["Net"]()
+    w = torch.ones(3, requires_grad=True)
+    net.forward(w)  # before tracking
+    first, second = "net.h.sum().backward()", "loss = net.forward(w).sum()\nloss.backward()"
+    found = findings_of(first, second, net=net, w=w)[0]
+    assert found.kind == "second_backward" and found.made_at is not None
+    assert (found.made_at.line, found.made_at.function) == (8, "Net.forward")
+    assert "carried.py:8 in Net.forward" in found.text

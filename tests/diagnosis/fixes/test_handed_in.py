@@ -27,6 +27,11 @@ def each(xs):
     for x in xs:
         x.mul_(3)
 
+def halve(x):
+    x *= 0.5
+    if x.sum() > 9:
+        raise ValueError
+
 def call(function, x):
     function(x)
 
@@ -61,6 +66,7 @@ def fixes(line):
         ("part(h)", "part"),
         ("scale(h)", "scale"),
         ("scale(k=3, x=h)", "scale"),
+        ("halve(h)", "halve"),
     ],
 )
 def test_the_copy_is_made_before_the_call_whose_function_has_no_more_use_for_the_tensor(line, function):
@@ -75,10 +81,21 @@ def test_a_function_that_goes_on_with_the_new_value_gets_a_tensor_of_its_own(lin
     assert texts[0].startswith(f"Write `{new}` instead of ") and found.fixes[0].verified
 
 
-def test_where_the_caller_has_no_name_for_it_there_is_advice_in_words():
-    found, texts = fixes("each([h])")
+@pytest.mark.parametrize("line", ["each([h])", "some = [h]\neach(some)", "for one in [h]:\n    squash(one)"])
+def test_where_the_caller_has_no_name_for_it_there_is_advice_in_words(line):
+    found, texts = fixes(line)
+    if "squash" in line:
+        assert not found.fixes[0].edits
+        return
     assert texts == ["Hand `each` a copy, and go on with the copy: it modifies what it is given."]
     assert not found.fixes[0].edits
+
+
+def test_what_the_function_itself_had_saved_gets_a_tensor_of_its_own_there():
+    step = "def step(x):\n    y = x * w\n    x += 1\n    (y + x).sum().backward()\n"
+    made = "w = torch.ones(4, requires_grad=True)\nh = w.exp()\n"
+    (found,) = findings_of(step, made + "step(h)")
+    assert found.fixes[0].text.startswith("Write `x = x + 1` instead of ") and found.fixes[0].verified
 
 
 def test_a_name_that_only_another_function_has_is_written_nowhere():
