@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 
 from graphwidget.engine.what_if import bytes_held, reachable
-from graphwidget.model import CellRun, Finding, Fix, Owner, Record, bytes_text, is_notebooks
+from graphwidget.model import CellRun, Finding, Fix, Owner, Record, bytes_text, is_notebooks, torch_messages
 
 MUCH = 2**20  # bytes of saved tensors from which on they are reported
 MOST = 40  # nodes examined one by one, the newest: each costs a walk over the graph
@@ -119,8 +119,7 @@ def _has_to_do_with_it(record: Record) -> bool:
 
 
 def _about_memory(run: CellRun) -> bool:
-    words = f"{run.error_type} {run.error}".lower()
-    return "memoryerror" in words or "out of memory" in words or "allocate memory" in words
+    return "MemoryError" in (run.error_type or "") or torch_messages.says(run.error, torch_messages.OUT_OF_MEMORY)
 
 
 def _of_a_call(record: Record, run: CellRun) -> bool:
