@@ -14,7 +14,7 @@ from graphwidget.diagnosis.fixes.second_backward.case import Case, simulate
 from graphwidget.diagnosis.fixes.step_later import adds_to_its_gradients, step_later
 from graphwidget.diagnosis.fixes.writes import another_write, works_without
 from graphwidget.diagnosis.reuse import blame
-from graphwidget.diagnosis.reuse.inplace_modules import expression
+from graphwidget.diagnosis.reuse.inplace_modules import expression, makes
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import inplace_statements, temporaries, text_edit
@@ -193,8 +193,8 @@ def _first_line(record: Record, edits: Edits) -> Spot | None:
 def _left(record: Record, found: tuple[Write, ...], made: Place | None, taken: list[_Remedy]) -> list[Write]:
     """The writes that still modify what a node had saved, in order."""
     for remedy in taken:
-        line = _statement_of(record, at(remedy.write.place))
-        if remedy.reads_copy and made is not None and _statement_of(record, at(made)) == line:
+        line = Cells.of(record).beginning(at(remedy.write.place))
+        if remedy.reads_copy and made is not None and Cells.of(record).beginning(at(made)) == line:
             found = tuple(write for write in found if not set(write.storages) & set(remedy.write.storages))
     elsewhere: set[tuple[object, ...]] = set()
     left: list[Write] = []
@@ -386,12 +386,6 @@ def _view(cell: str, line: int, name: str | None, tensor: str | None) -> source.
     return view if view in around or not hasattr(view, "body") else None
 
 
-def _statement_of(record: Record, spot: Spot | None) -> Spot | None:
-    """The cell and first line of the statement at a line: one statement may have several lines."""
-    around = source.statements_at(Cells.of(record).text(spot[0]), spot[1]) if spot is not None else []
-    return (spot[0], around[-1].lineno) if spot is not None and around else spot
-
-
 def _saves_what_it_writes(record: Record, call: BackwardCall, graph: Snapshot, write: Write) -> tuple[bool, bool]:
     """Whether a node of the writing line itself had saved what it writes, and whether a node of another line had.
 
@@ -401,11 +395,9 @@ def _saves_what_it_writes(record: Record, call: BackwardCall, graph: Snapshot, w
     hidden = {i for i in inside if graph.kind[i] == Kind.COPY_SLICES and blame.reads_its_target(graph, i)}
     if inplace_statements.is_operator_on_part(write.by):
         hidden = set()  # ``h[0] *= w`` puts back what it has read, and torch saves a copy of that
-    written = _statement_of(record, at(write.place))
-    # Also in what the line calls.
-    here = {
-        i for i in nodes | hidden if any(_statement_of(record, spot) == written for spot in lines_of(graph.place_of(i)))
-    }
+    begins = Cells.of(record).beginning
+    written = begins(at(write.place))
+    here = {i for i in nodes | hidden if written in map(begins, lines_of(graph.place_of(i)))}  # also in what it calls
     return bool(here) or inplace_statements.reads_what_it_writes(write.by), not nodes <= here
 
 
@@ -451,16 +443,7 @@ def _rewritten(record: Record, write: Write) -> tuple[Edits, Spot | None, str, s
         for name in called:
             for made in source.assignments(run.source, name):
                 text = ast.unparse(made)
-                if run.cell is not None and "inplace=True" in text and _makes(text, write.inside):
+                if run.cell is not None and "inplace=True" in text and makes(text, write.inside):
                     edits = text_edit.replace_in(run.cell, run.source, made, "inplace=True", "inplace=False")
                     return edits, (run.cell, made.lineno), name, ""
     return (), None, "", ""
-
-
-def _makes(line: str, module: ModuleCall | None) -> bool:
-    """Whether the module is all that a line makes with arguments, as far as that is known."""
-    tree = source.parse(line) if module is not None else None
-    if module is None or tree is None:
-        return module is None
-    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and any(k.arg == "inplace" for k in n.keywords)]
-    return [ast.unparse(one.func).rsplit(".", 1)[-1] for one in calls] == [module.class_name]

@@ -6,12 +6,14 @@ that such a module made has overwritten its input, and the graph shows which ten
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
+from graphwidget.diagnosis.source import syntax as source
 from graphwidget.model import ModuleCall, Record, SlotState, Snapshot, Write
 
-__all__ = ["expression", "named", "with_modules"]
+__all__ = ["expression", "makes", "named", "with_modules"]
 
 
 def with_modules(record: Record, graph: Snapshot) -> Record:
@@ -84,3 +86,12 @@ def named(module: ModuleCall) -> str:
 def expression(module: ModuleCall) -> str:
     """How the user's code can name a module; empty: it cannot."""
     return module.path if module.named else ""
+
+
+def makes(line: str, module: ModuleCall | None) -> bool:
+    """Whether the module is all that a line makes with arguments, as far as that is known."""
+    tree = source.parse(line) if module is not None else None
+    if module is None or tree is None:
+        return module is None
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and any(k.arg == "inplace" for k in n.keywords)]
+    return [ast.unparse(one.func).rsplit(".", 1)[-1] for one in calls] == [module.class_name]

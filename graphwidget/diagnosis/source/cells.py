@@ -61,6 +61,11 @@ class Cells:
         """A line of a cell, stripped."""
         return syntax.line_text(self.text(at[0]), at[1])
 
+    def beginning(self, spot: Spot | None) -> Spot | None:
+        """The cell and first line of the statement at a line: one statement may have several lines."""
+        around = syntax.statements_at(self.text(spot[0]), spot[1]) if spot is not None else []
+        return (spot[0], around[-1].lineno) if spot is not None and around else spot
+
     def statement(self, at: Spot) -> ast.stmt | None:
         """The innermost statement that has a line."""
         return next(reversed(syntax.statements_at(self.text(at[0]), at[1])), None)
