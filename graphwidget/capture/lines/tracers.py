@@ -47,12 +47,13 @@ class SettraceTracer(LineTracer):
                 return None
             return enter(frame)
 
+        trace.tracers, trace.theirs = (self,), None  # type: ignore[attr-defined]
         self._plain = trace
         self._trace: Any = trace
         self._beside: Any = None  # the other tracer that `_trace` calls, too
 
     def start(self) -> None:
-        theirs = sys.gettrace()
+        theirs = _going_on(sys.gettrace())
         self._previous.append((theirs, threading.gettrace()))
         if theirs is None:
             self._trace = self._plain
@@ -64,13 +65,18 @@ class SettraceTracer(LineTracer):
     def stop(self) -> None:
         theirs, in_threads = self._previous.pop()
         if sys.gettrace() in (self._trace, self._plain):
-            sys.settrace(theirs if self._previous else self._beside)
+            sys.settrace(theirs if self._previous else _going_on(self._beside))
         threading.settrace(in_threads)
         self._trace = theirs if self._previous else self._plain
 
     @property
+    def is_on(self) -> bool:
+        """Whether it traces: `start` was called more often than `stop`."""
+        return bool(self._previous)
+
+    @property
     def lost(self) -> bool:  # type: ignore[override]
-        return bool(self._previous) and sys.gettrace() not in (self._trace, self._plain)
+        return self.is_on and not self._is_called_by(sys.gettrace())
 
     def pause(self) -> Any:
         trace = sys.gettrace()
@@ -100,18 +106,24 @@ class SettraceTracer(LineTracer):
 
         def trace(frame: FrameType, event: str, arg: object) -> Any:
             local = theirs(frame, event, arg)
-            if sys.gettrace() is not trace:  # coverage's C tracer installs itself again; a debugger may have gone
-                self._trace = self._alone() if sys.gettrace() is None else trace
+            now = sys.gettrace()
+            if not self._is_called_by(now):  # coverage's C tracer installs itself again; a debugger may have gone
+                self._trace = self._alone() if now is None else trace
                 sys.settrace(self._trace)
             ours = self._plain(frame, event, arg)
             return local if ours is None else _both(local, ours)
 
+        trace.tracers, trace.theirs = (*getattr(theirs, "tracers", ()), self), theirs  # type: ignore[attr-defined]
         return trace
+
+    def _is_called_by(self, trace: Any) -> bool:
+        """Whether a trace function is ours, or one of another tracker that calls ours, too."""
+        return self in getattr(trace, "tracers", ())
 
     def _enter(self, frame: FrameType) -> Any:
         """A function of a cell begins, or a generator of a cell is resumed."""
         try:
-            scope = self.book.scope(frame.f_code)
+            scope = self.book.scope(frame.f_code) if self.is_on else None
             if scope is None:
                 return None
             thread = self.boundary()
@@ -131,6 +143,13 @@ class SettraceTracer(LineTracer):
         local = frame.f_trace
         alone = local is None or isinstance(getattr(local, "__self__", None), TracedFrame)
         frame.f_trace = traced.trace if alone else _both(local, traced.trace)
+
+
+def _going_on(trace: Any) -> Any:
+    """A trace function, without those of trackers that have ended: another tracker may have lain on top of them."""
+    while getattr(trace, "tracers", ()) and not trace.tracers[-1].is_on:
+        trace = trace.theirs
+    return trace
 
 
 def _both(theirs: Any, ours: Any) -> Any:

@@ -91,3 +91,42 @@ def test_one_that_has_gone_leaves_us_alone(model):
     found = places(model, debug)
     assert {name: found.get(name) for name in ALL} == ALL
     assert debugger.lines.count(12) == 1 and model.left is None
+
+
+def layers(trace) -> int:
+    """How many trace functions of trackers lie on top of each other."""
+    found = 0
+    while trace is not None:
+        trace, found = getattr(trace, "theirs", None), found + 1
+    return found
+
+
+def other(frame, event, arg):
+    return other
+
+
+@pytest.mark.parametrize("debugger", [None, other])
+@pytest.mark.parametrize("inner_ends_first", [True, False])
+def test_trackers_inside_each_other_do_not_pile_up_and_leave_nothing(debugger, inner_ends_first) -> None:
+    w = torch.ones(2, requires_grad=True)
+    trackers, most = [Tracker(dict), Tracker(dict)], 0
+    before = sys.gettrace()
+    sys.settrace(debugger)
+    try:
+        for one in trackers:
+            one.start()
+            one.begin_cell(1, "pass", cell_id="1", filename="<cell>")
+        for step in range(20):
+            if step in (8, 16):
+                sys.settrace(debugger)  # as pdb does on its own
+            if step == 12:
+                sys.settrace(None)
+            (w * 2).sum().backward()
+            most = max(most, layers(sys.gettrace()))
+        assert most <= 3
+        for one in reversed(trackers) if inner_ends_first else trackers:
+            one.end_cell(None)
+            one.stop()
+        assert sys.gettrace() in (None, debugger)
+    finally:
+        sys.settrace(before)
