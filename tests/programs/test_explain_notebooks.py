@@ -187,7 +187,7 @@ def test_run_of_a_notebook_prints_where_its_cells_print_and_names_what_it_found(
     done = _run_notebook(tmp_path, cells)
     assert (done.returncode, done.stdout) == (0, "kept 6\n6\n")
     assert "aside" in done.stderr
-    assert "graphwidget: Graphs of 6 iterations pile up in `store`. (log_alone.py:2)" in done.stderr
+    assert "graphwidget: Graphs of 6 iterations pile up in `store`. (log_alone.py:2 in keep)" in done.stderr
     assert done.stderr.splitlines()[-1].startswith("graphwidget: 1 finding. 6 backward calls, all ran.")
 
 

@@ -103,7 +103,7 @@ ENDS = {
     "what atexit runs": "import atexit\natexit.register(print, 'last')\nprint('first')",
     "a thread that goes on": (
         "import threading\ngo = threading.Event()\n"
-        "def work():\n    go.wait()\n    print('main thread lives:', threading.main_thread().is_alive())\n"
+        "def work():\n    go.wait()\n    threading.main_thread().join()\n    print('main thread lives:', threading.main_thread().is_alive())\n"
         "threading.Thread(target=work).start()\ngo.set()\n"
     ),
     "a pool that nobody shuts down": (
