@@ -1,5 +1,5 @@
-# verified: detach
-# says: Compute `trainer.penalty` in each pass, so that each has a graph of its own. | detached, it has no effect on any gradient
+# verified: recompute_in_loop
+# says: each pass has its own graph then
 # %%
 import torch
 from torch import nn

@@ -93,10 +93,11 @@ def _before_its_use(
 
 def _outside_method(statement: ast.stmt, method: ast.FunctionDef) -> str | None:
     """The text of a statement of one method for another; None if it reads a local variable of the first."""
+    pairs = (pair for s in method.body if isinstance(s, ast.Assign) for pair in _assigned(s.targets[0], s.value))
     held = {
-        ast.unparse(s.value): ast.unparse(s.targets[0])
-        for s in method.body
-        if isinstance(s, ast.Assign) and isinstance(s.value, ast.Name) and ast.unparse(s.targets[0]).startswith("self.")
+        value.id: ast.unparse(target)
+        for target, value in pairs
+        if isinstance(value, ast.Name) and ast.unparse(target).startswith("self.")
     }
     arguments = {one.arg for one in (*method.args.posonlyargs, *method.args.args, *method.args.kwonlyargs)} - {"self"}
     own = {name for s in source.own_statements(method.body) for name in source.targets(s) if name.isidentifier()}
@@ -106,6 +107,13 @@ def _outside_method(statement: ast.stmt, method: ast.FunctionDef) -> str | None:
             return None
         text = re.sub(rf"(?<![\w.]){name}(?!\w|\s*=(?!=))", held[name], text)
     return text
+
+
+def _assigned(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """The parts of an assignment: ``self.net, self.opt = net, opt`` has two."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return list(zip(target.elts, value.elts))
+    return [(target, value)]
 
 
 def _ran_since(setting: Setting, cell: int | None, function: ast.FunctionDef) -> bool:
