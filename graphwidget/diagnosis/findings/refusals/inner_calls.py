@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 
+from graphwidget.diagnosis.fixes.rerun.rerun import first_step
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
@@ -109,12 +110,16 @@ def _unrecorded(record: Record, call: BackwardCall, inner: InnerCall) -> Finding
     made = [one for one in function.body if root in _assigned(one) and one.lineno < spot[1]]
     if not made:
         return None
-    first, last = function.body[0].lineno, made[-1].end_lineno or made[-1].lineno
+    begun = first_step(function)
+    first, last = begun.lineno, made[-1].end_lineno or made[-1].lineno
     lines = text.splitlines()[first - 1 : last]
-    depth = function.body[0].col_offset
-    block = ["with torch.enable_grad():", *(f"    {line[depth:]}" if line.strip() else line for line in lines)]
-    short_enough = len(lines) <= MOST_LINES and not any(_in_string(one) for one in function.body)
-    edits = text_edit.replace_lines(spot[0], text, first, last, block) if short_enough else ()
+    block = [
+        "with torch.enable_grad():",
+        *(f"    {line[begun.col_offset :]}" if line.strip() else line for line in lines),
+    ]
+    moved = [one for one in function.body if first <= one.lineno <= last]
+    plain = len(lines) <= MOST_LINES and not any(map(_has_long_text, moved))
+    edits = text_edit.replace_lines(spot[0], text, first, last, block) if plain else ()
     return _finding(
         call,
         inner,
@@ -138,7 +143,7 @@ def _assigned(statement: ast.stmt) -> set[str]:
     return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
-def _in_string(statement: ast.stmt) -> bool:
+def _has_long_text(statement: ast.stmt) -> bool:
     """Whether a statement has a text of several lines, which an indentation would change."""
     return any(
         isinstance(node, ast.Constant) and isinstance(node.value, str) and node.lineno != node.end_lineno

@@ -63,6 +63,18 @@ def test_what_a_backward_computes_has_no_graph_unless_grad_mode_is_switched_on()
     assert not findings_of(changed, "Own.apply(w).sum().backward()")
 
 
+def test_what_is_put_under_grad_mode_begins_behind_the_documentation() -> None:
+    text = '        """Compute.\n\n        Then differentiate.\n        """\n'
+    own = f"{LEAF}\n" + function(
+        f"{text}        x, = ctx.saved_tensors\n        x = x.detach().requires_grad_()\n        y = x.sin()\n"
+        "        y.backward(g)\n        return x.grad\n"
+    )
+    (found,) = findings_of(own, "Own.apply(w).sum().backward()")
+    changed = apply(own, found.fixes[0].edits)
+    assert f"{text}        with torch.enable_grad():\n            x, = ctx.saved_tensors\n" in changed
+    assert not findings_of(changed, "Own.apply(w).sum().backward()")
+
+
 def test_what_an_inner_graph_saved_was_modified_by_a_line_of_the_backward() -> None:
     body = (
         "        x, = ctx.saved_tensors\n        with torch.enable_grad():\n            x = x.detach().requires_grad_()\n"
