@@ -109,6 +109,7 @@ class _Watch:
             held_bytes=max((event.held_bytes or 0 for event in events), default=0),
             losses=self._by_place(tracker),
             ended=ended,
+            cell_of=self._journal.cell,
         )
         part = Path(f"{self._job.account}.part")
         part.write_text(account.to_json(), encoding="utf-8")
