@@ -217,6 +217,11 @@ _BUILT_AFTER: Ladder = (
         "A cut takes no gradient from anything that a step changes.",
     ),
     Rung(
+        lambda case: case.not_for_the_old_part,
+        (detach.propose, recompute.propose),
+        "The loop trains other weights, and what it gives to those of the old part is cleared before their step.",
+    ),
+    Rung(
         lambda case: case.stepped and not case.reuse.steps_modified_the_old_part and not case.setting.repeated,
         (detach.in_earlier_call, recompute.propose),
         "The step was for other weights than those of the old part: the earlier call should not have run it.",

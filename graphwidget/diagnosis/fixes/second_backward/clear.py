@@ -20,12 +20,12 @@ from graphwidget.diagnosis.source import syntax, text_edit
 from graphwidget.diagnosis.source.cells import Spot
 from graphwidget.diagnosis.source.containers import EMPTY
 from graphwidget.diagnosis.source.paths import local
+from graphwidget.diagnosis.source.running import in_running_order
 from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import lines_of
 from graphwidget.model import Fix
 
 _FILLING = ("append", "appendleft", "extend", "insert")
-_DEPTH = 4  # nested function calls that are followed
 
 
 def makes_sense(case: Case) -> bool:
@@ -124,22 +124,8 @@ class _Uses:
 
     def first(self, body: Collection[ast.stmt]) -> str | None:
         """What comes first in some statements, ``fill`` or ``read``; None: neither."""
-        return next(self._in_order(body), None)
-
-    def _in_order(self, body: Collection[ast.stmt], depth: int = 0) -> Iterator[str]:
-        for statement in body:
-            for step in syntax.steps_of(statement):
-                yield from self._of_step(step, depth)
-
-    def _of_step(self, step: ast.stmt, depth: int) -> Iterator[str]:
-        for called in syntax.calls_in(step) if depth < _DEPTH else ():
-            for function in self._functions(called.rsplit(".", 1)[-1]):
-                yield from self._in_order(function.body, depth + 1)
-        if self.mentions(step):
-            yield "fill" if self._fills(step) else "read"
-
-    def _functions(self, name: str) -> list[ast.FunctionDef]:
-        return [function for text in self.texts for function in syntax.functions_of(text, name)]
+        named = (step for step in in_running_order(self.texts, body) if self.mentions(step))
+        return next(("fill" if self._fills(step) else "read" for step in named), None)
 
     def _fills(self, step: ast.stmt) -> bool:
         """Whether all that a step does to the container is to put something in."""
