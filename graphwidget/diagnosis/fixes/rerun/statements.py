@@ -48,13 +48,17 @@ class Target:
         return min(found, key=lambda s: s.col_offset)
 
 
-def statements_to_rerun(setting: Setting, target: Target, everything: bool) -> list[Statement]:
+def statements_to_rerun(
+    setting: Setting, target: Target, everything: bool, *, by_position: bool = False
+) -> list[Statement]:
     """The statements that make what has to be fresh, in order; none if running them again does not help or harms.
 
     Parameters
     ----------
     everything
         All that the later call reaches, not only what leads to freed saved tensors.
+    by_position
+        The loop gets its items from what is made again, by their positions.
     """
     found = _makers(setting, target, everything)
     if found is None:
@@ -64,7 +68,7 @@ def statements_to_rerun(setting: Setting, target: Target, everything: bool) -> l
         _add_dependents(setting, used, target.line, found)
     if target.loop is not None and target.in_cell_that_ran:
         _add_dependents(setting, source.names_in(target.loop), target.loop.lineno, found)
-        if _only_iterated(target.loop, [one.node for one in found.values()]):
+        if not by_position and _only_iterated(target.loop, [one.node for one in found.values()]):
             return []
     if not _add_beginnings(setting, found):
         return []
