@@ -219,7 +219,7 @@ _BUILT_AFTER: Ladder = (
     Rung(
         lambda case: case.not_for_the_old_part,
         (detach.propose, recompute.propose),
-        "The loop trains other weights, and what it gives to those of the old part is cleared before their step.",
+        "The loop trains other weights, and no step uses what it gives to those of the old part.",
     ),
     Rung(
         lambda case: case.stepped and not case.reuse.steps_modified_the_old_part and not case.setting.repeated,

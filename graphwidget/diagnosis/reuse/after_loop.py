@@ -4,45 +4,49 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax
+from graphwidget.diagnosis.source.optimizers import acts_of_training
 from graphwidget.diagnosis.source.running import in_running_order
 from graphwidget.diagnosis.wording import lines_of
 
-__all__ = ["clears_the_gradients"]
+__all__ = ["drops_the_gradients"]
 
 
-def clears_the_gradients(setting: Setting) -> bool:
-    """Whether the program clears gradients after the loop, before any step that the loop itself does not make.
+def drops_the_gradients(setting: Setting) -> bool:
+    """Whether no step uses what the loop gives to leaves that its own steps do not change.
 
-    ``for i in range(5): critic_step(fake)``, then ``netG.zero_grad()``: no step uses what the loop gave to `netG`.
+    The program clears gradients after the loop, before any further step: ``for i in range(5): critic_step(fake)``, then
+    ``netG.zero_grad()``. Or no step follows.
     """
     own = {word for write in setting.reuse.steps_between for path in (write.by, *write.paths) for word in _words(path)}
-    for step in _after_loop(setting):
-        for called in syntax.calls_in(step):
-            holder, _, verb = called.rpartition(".")
-            if verb in ("zero_grad", "step", "backward") and (_words(holder) or [""])[-1] not in own:
+    after = _after_loop(setting)
+    for step in after or ():
+        for holder, verb in acts_of_training(step):
+            if _words(holder)[-1] not in own:
                 return verb == "zero_grad"
-    return False
+    return after is not None
 
 
 def _words(path: str) -> list[str]:
-    return re.findall(r"\w+", path)
+    return re.findall(r"\w+", path) or [path]
 
 
-def _after_loop(setting: Setting) -> Iterator[ast.stmt]:
+def _after_loop(setting: Setting) -> list[ast.stmt] | None:
+    """The statements that follow the innermost loop around the later call, in order; None: there is no such loop."""
     texts = [run.source for run in setting.reuse.record.runs.values()]
-    left = False  # the innermost loop around the call
+    found: list[ast.stmt] | None = None
     for cell, line in reversed(lines_of(setting.reuse.later.place)):
         text = setting.text_of_cell(cell)
+        inner: ast.stmt | None = None
         for around in reversed(syntax.statements_at(text, line)):
             if isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 break
-            if left and isinstance(around, syntax.LOOPS):
-                yield from in_running_order(texts, around.body)
-                return
-            left = left or isinstance(around, syntax.LOOPS)
-            if left:
-                yield from in_running_order(texts, syntax.behind(text, around))
+            if isinstance(around, syntax.LOOPS):
+                again = [one for one in around.body if found is not None and one is not inner]
+                found = [*(found or ()), *in_running_order(texts, again)]
+            if found is not None:
+                found += in_running_order(texts, syntax.behind(text, around))
+            inner = around
+    return found

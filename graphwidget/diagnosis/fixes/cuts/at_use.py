@@ -84,15 +84,31 @@ def _read_on_the_way(context: CuttingContext, place: Place, paths: Collection[st
 
     The function may know what it is given by a name of its own.
     """
-    cuts = (_read_detached(context, one, paths, edges) for one in (place, *reversed(place.stack)))
-    return next((cut for cut in cuts if cut is not None), None)
+    here = _read_detached(context, place, paths, edges)
+    frames = (*place.stack, place)
+    for depth in range(len(place.stack) - 1, -1, -1):
+        if here is not None:
+            break
+        inside = {(frame.function or "").rpartition(".")[2] for frame in frames[depth + 1 :]}
+        given = {local(path) for path in paths if ":" in path and path.split(":", 1)[0] in inside}
+        above = _read_detached(context, frames[depth], paths, edges, given)
+        here = above if above is not None and (above.edges or above.before) else None
+    return here
 
 
-def _read_detached(context: CuttingContext, place: Place, paths: Collection[str], edges: NamedEdges) -> Cut | None:
-    """Edits after which a line reads these tensors detached."""
+def _read_detached(
+    context: CuttingContext, place: Place, paths: Collection[str], edges: NamedEdges, given: Collection[str] = ()
+) -> Cut | None:
+    """Edits after which a line reads these tensors detached.
+
+    Parameters
+    ----------
+    given
+        Names that functions which the line calls have for what it gives them.
+    """
     text = context.setting.text_of_cell(place.cell)
     read: dict[str, Edits] = {}
-    done: set[str] = set()
+    done: set[str] = set(given)
     for written, path in _as_written(context, paths, place):
         nodes = _reads(text, place.line, written)
         edits = tuple(edit for node in nodes for edit in text_edit.insert_behind(place.cell, text, node, ".detach()"))

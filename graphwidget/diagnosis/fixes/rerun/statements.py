@@ -11,7 +11,9 @@ from graphwidget.diagnosis.fixes.rerun.rerun import Statement
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.inplace_statements import written as written_in
+from graphwidget.diagnosis.source.optimizers import acts_of_training
 from graphwidget.diagnosis.source.paths import local
+from graphwidget.diagnosis.source.running import in_running_order
 from graphwidget.model import CellRun, Place
 
 __all__ = ["Target", "places_to_rerun", "statements_to_rerun"]
@@ -127,6 +129,8 @@ def _outermost(run: CellRun, line: int, setting: Setting) -> list[ast.stmt]:
     for statement in source.statements_at(run.source, line):
         if run.run == later.run and statement.lineno <= (later.outer_line or 0) <= (statement.end_lineno or 0):
             continue
+        if hasattr(statement, "body") and _trains(setting, statement):
+            continue  # a loop of steps that made it in passing
         side_by_side = source.beginning_at(run.source, line)
         if statement not in side_by_side or len(side_by_side) == 1:
             return [statement]
@@ -153,7 +157,16 @@ def _must_not_run_again(setting: Setting, statement: Statement) -> bool:
     adding = [call for call in reuse.record.calls if call.api == "backward" and call.create_graph]
     places = [call.place for call in (reuse.earlier, *adding)]
     first, last = statement.node.lineno, statement.node.end_lineno or 0
+    if _trains(setting, statement.node):
+        return True
     return any(statement.run.run == place.run and first <= (place.outer_line or 0) <= last for place in places)
+
+
+def _trains(setting: Setting, statement: ast.stmt) -> bool:
+    """Whether a statement runs backward, or a step of an optimizer, also in a function that it calls."""
+    texts = [run.source for run in setting.reuse.record.runs.values()]
+    acts = (verb for step in in_running_order(texts, [statement]) for _, verb in acts_of_training(step))
+    return any(verb != "zero_grad" for verb in acts)
 
 
 def _add_dependents(setting: Setting, used: set[str], before: int, found: dict[_Key, Statement]) -> None:
