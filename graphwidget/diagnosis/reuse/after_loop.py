@@ -18,7 +18,7 @@ def drops_the_gradients(setting: Setting) -> bool:
     """Whether no step uses what the loop gives to leaves that its own steps do not change.
 
     The program clears gradients after the loop, before any further step: ``for i in range(5): critic_step(fake)``, then
-    ``netG.zero_grad()``. Or no step follows.
+    ``netG.zero_grad()``. Or no step follows, and they have been trained before.
     """
     own = {word for write in setting.reuse.steps_between for path in (write.by, *write.paths) for word in _words(path)}
     after = _after_loop(setting)
@@ -26,7 +26,14 @@ def drops_the_gradients(setting: Setting) -> bool:
         for holder, verb in acts_of_training(step):
             if _words(holder)[-1] not in own:
                 return verb == "zero_grad"
-    return after is not None
+    return after is not None and _have_been_trained(setting)
+
+
+def _have_been_trained(setting: Setting) -> bool:
+    """Whether steps have changed all leaves of the old part, before the loop: that was another stage of the program."""
+    stepped = {path for write in setting.reuse.record.writes if write.optimizer for path in write.paths}
+    leaves = [setting.reuse.graph.leaves.get(index) for index in setting.reuse.starved]
+    return all(leaf is not None and stepped.intersection(leaf.paths) for leaf in leaves)
 
 
 def _words(path: str) -> list[str]:

@@ -35,8 +35,8 @@ def case(**facts):
     """A case in which no question is answered with yes but by these facts."""
     names = "same_cell_again called_by_callee in_loop repeated grad_used only_added carried_state made_in_same_pass"
     setting = SimpleNamespace(**{name: facts.get(name, False) for name in names.split()})
-    names = "same_root built_after exclusive_leaves starved steps_modified_the_old_part brings_leaves container"
-    reuse = SimpleNamespace(**{name: facts.get(name, None) for name in names.split()})
+    names = "same_root built_after exclusive_leaves starved steps_modified_the_old_part brings_leaves"
+    reuse = SimpleNamespace(**{name: facts.get(name, None) for name in names.split()}, carrier_paths=())
     for call in ("earlier", "later"):
         setattr(reuse, call, SimpleNamespace(place=SimpleNamespace(run=facts.get(call))))
     names = "stepped all_comes_from_one_container drawn_at_random not_for_the_old_part"

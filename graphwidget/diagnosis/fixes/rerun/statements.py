@@ -129,7 +129,7 @@ def _outermost(run: CellRun, line: int, setting: Setting) -> list[ast.stmt]:
     for statement in source.statements_at(run.source, line):
         if run.run == later.run and statement.lineno <= (later.outer_line or 0) <= (statement.end_lineno or 0):
             continue
-        if hasattr(statement, "body") and _trains(setting, statement):
+        if hasattr(statement, "body") and _trains(setting, statement) and not _holds_a_call(setting, run, statement):
             continue  # a loop of steps that made it in passing
         side_by_side = source.beginning_at(run.source, line)
         if statement not in side_by_side or len(side_by_side) == 1:
@@ -153,13 +153,16 @@ def _must_not_run_again(setting: Setting, statement: Statement) -> bool:
 
     Also a statement that builds the graph of a `.grad`: it would add to the present `.grad`, with its old graph.
     """
+    return _trains(setting, statement.node) or _holds_a_call(setting, statement.run, statement.node)
+
+
+def _holds_a_call(setting: Setting, run: CellRun, statement: ast.stmt) -> bool:
+    """Whether a statement made the earlier call, or built the graph of a `.grad`."""
     reuse = setting.reuse
     adding = [call for call in reuse.record.calls if call.api == "backward" and call.create_graph]
     places = [call.place for call in (reuse.earlier, *adding)]
-    first, last = statement.node.lineno, statement.node.end_lineno or 0
-    if _trains(setting, statement.node):
-        return True
-    return any(statement.run.run == place.run and first <= (place.outer_line or 0) <= last for place in places)
+    first, last = statement.lineno, statement.end_lineno or 0
+    return any(run.run == place.run and first <= (place.outer_line or 0) <= last for place in places)
 
 
 def _trains(setting: Setting, statement: ast.stmt) -> bool:
