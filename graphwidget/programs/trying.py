@@ -132,6 +132,7 @@ class _Watch:
             held_bytes=max((event.held_bytes or 0 for event in events), default=0),
             losses=self._by_place(tracker),
             ended=ended,
+            cell_of=self._journal.cell,
         ).to_json()
 
     def _measured(self, mode: LineageMode, tracker: Any) -> str:
