@@ -13,7 +13,7 @@ from graphwidget.diagnosis.source.inplace_statements import reads_what_it_writes
 from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, lines_of, short, where
 from graphwidget.engine.what_if import reachable
-from graphwidget.model import BackwardCall, Fix, Record, SlotState, Snapshot, Write
+from graphwidget.model import BackwardCall, Fix, Record, SlotState, Snapshot, TextEdit, Write
 
 __all__ = ["read_a_copy", "saved_behind", "savers", "second_name"]
 
@@ -57,7 +57,7 @@ def read_a_copy(record: Record, call: BackwardCall, graph: Snapshot, write: Writ
     )
 
 
-def _cloned(text: str, spot: Spot, tensor: str) -> Iterator[text_edit.TextEdit]:
+def _cloned(text: str, spot: Spot, tensor: str) -> Iterator[TextEdit]:
     """Edits after which a line reads a copy of a tensor, by the name that the line has for it."""
     for statement in syntax.statements_at(text, spot[1])[-1:]:
         for node in ast.walk(statement):
@@ -67,9 +67,7 @@ def _cloned(text: str, spot: Spot, tensor: str) -> Iterator[text_edit.TextEdit]:
                     yield from text_edit.insert_behind(spot[0], text, node, ".clone()")
 
 
-def second_name(
-    record: Record, call: BackwardCall, graph: Snapshot, write: Write, name: str | None
-) -> Iterator[tuple[str, Spot, Edits]]:
+def second_name(record: Record, write: Write, name: str | None) -> Iterator[tuple[str, Spot, Edits]]:
     """Make the second name of a tensor that of a copy: ``out = x`` before ``out[0] = f(x)``."""
     cell, spot = Cells.of(record).text(write.place.cell), at(write.place)
     if name is None or spot is None or not name.isidentifier() or reads_what_it_writes(write.by):
@@ -81,25 +79,20 @@ def second_name(
     given, other = made[-1], made[-1].value
     if syntax.function_at(cell, given.lineno) != function or given in syntax.statements_at(cell, spot[1]):
         return
-    for index in savers(call, graph, write):
-        for line in lines_of(graph.place_of(index)):
-            if line[0] == spot[0] and name in _read(cell, line[1]):
-                return
+    loops = syntax.loops_around(cell, spot[1])
+    last = max([spot[1], *(loop.end_lineno or 0 for loop in loops if loop.lineno > given.lineno)])
+    if any(name in _read(one) for one in syntax.between(cell, given.lineno, last)):
+        return
     copy = f"{name} = {other.id}.clone()"
     sentence = f"`{name}` is a second name of `{other.id}`: write `{copy}` (In[{spot[0]}], line {given.lineno})."
     edits = text_edit.insert_behind(spot[0], cell, other, ".clone()")
     yield sentence, (spot[0], given.lineno), edits
 
 
-def _read(text: str, line: int) -> set[str]:
-    found = syntax.statements_at(text, line)[-1:]
-    return {
-        node.id
-        for statement in found
-        for part in ([statement.value] if isinstance(statement, ast.Assign) else [statement])
-        for node in ast.walk(part)
-        if isinstance(node, ast.Name)
-    }
+def _read(statement: ast.stmt) -> set[str]:
+    """The names that a statement reads, but not those to a part of which it assigns."""
+    part = statement.value if isinstance(statement, ast.Assign) else statement
+    return syntax.names_in(part) if part is not None else set()
 
 
 def savers(call: BackwardCall, graph: Snapshot, write: Write) -> set[int]:

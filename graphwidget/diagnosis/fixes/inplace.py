@@ -257,7 +257,7 @@ def _remedies(
         return
     if not _is_known_there(cell, line, name):
         name = None
-    for sentence, spot, edits in second_name(record, call, graph, write, name):
+    for sentence, spot, edits in second_name(record, write, name):
         yield _Remedy("clone_before_inplace", sentence, spot, edits, write, _scoped(cell, line, str(name)))
     view = _view(cell, line, name, tensor)
     keeps = ""
