@@ -17,11 +17,11 @@ from graphwidget.trials.judge import hung, judge
 from graphwidget.trials.rerun import BEGAN, CannotEdit, Job, Rerun, edited
 from graphwidget.trials.supervised import Ending, Limits, supervise
 
-__all__ = ["FURTHER", "START", "Attempt", "Ran", "attempt"]
+__all__ = ["FURTHER", "MEMORY", "START", "Attempt", "Ran", "attempt", "run"]
 
 FURTHER = 3  # calls beyond the failing one that a trial runs
 START = 4.0  # seconds that a process needs to begin
-_MEMORY = 1_000_000_000  # bytes that a trial may take besides twice what the program took
+MEMORY = 1_000_000_000  # bytes that a trial may take besides twice what the program took
 _LAST = 1.0  # seconds that a child gets for its account, when its time is up
 _QUOTED = 200  # characters of a child's last words
 
@@ -122,7 +122,7 @@ def attempt(
             time.time() + whole - _LAST,
             str(Path(folder, "account.json")),
         )
-        ending = _run(job, copy.rerun, Path(folder), Limits(whole, 2 * ran.memory + _MEMORY), cancelled)
+        ending = run(job, copy.rerun, Path(folder), Limits(whole, 2 * ran.memory + MEMORY), cancelled)
         account, began = Path(job.account), Path(job.account + BEGAN)
         ran_for = time.time() - began.stat().st_mtime if began.exists() else None
         after = Account.from_json(account.read_text(encoding="utf-8")) if account.exists() else None
@@ -131,7 +131,8 @@ def attempt(
     return Attempt(judge(before, after, finding, fix, call, copy), ending.seconds, after.next)
 
 
-def _run(job: Job, rerun: Rerun, folder: Path, limits: Limits, cancelled: Callable[[], bool]) -> Ending:
+def run(job: Job, rerun: Rerun, folder: Path, limits: Limits, cancelled: Callable[[], bool]) -> Ending:
+    """Run a job in a child process, in a folder of its own."""
     file, temporary = folder / "job.json", folder / "tmp"
     file.write_text(job.to_json(), encoding="utf-8")
     temporary.mkdir()

@@ -76,6 +76,8 @@ class Job:
         After how long it gives its account wherever it is, and at what time at the latest (of the system's clock).
     account
         The file for its account; beside it, `BEGAN` is written when the program begins.
+    lineage
+        Whether to measure where values leave the graph instead: then that is left in place of an account.
     """
 
     target: str
@@ -90,6 +92,7 @@ class Job:
     seconds: float
     until: float
     account: str
+    lineage: bool = False
 
     def to_json(self) -> str:
         """As text for the child."""
