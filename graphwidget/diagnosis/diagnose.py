@@ -42,6 +42,7 @@ from graphwidget.diagnosis.findings.silences import (
     kept_grads,
     loop_order,
     starved,
+    steps_by_hand,
     unheld,
 )
 from graphwidget.diagnosis.fixes.harm import destroys
@@ -101,6 +102,7 @@ DETECTORS: tuple[Detector, ...] = (
     flat.find,
     constant.find,
     kept_grads.find,
+    steps_by_hand.find,
     loop_order.find,
     custom.find,
     none_grads.of_reads,

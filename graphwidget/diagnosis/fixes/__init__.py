@@ -88,6 +88,7 @@ FIX_IDS = {
     "register_modules": "put modules into a container of torch's",
     "clear_gradients": "clear gradients after a step",
     "clip_after_backward": "clip gradients that are there",
+    "write_in_place": "write to a parameter in place of a new tensor",
     "call_it": "call a method that is only named",
     "straight_through": "pass a gradient straight through",
     "reparametrize": "draw in a way that has a derivative",

@@ -11,7 +11,7 @@ from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.wording import at, short, spoken, where
 from graphwidget.model import BackwardCall, Finding, Fix, KeptGradients, Record
 
-__all__ = ["find"]
+__all__ = ["call_before", "find", "is_never_cleared"]
 
 # Text that changes a `.grad` in place: then the same tensor may hold another gradient.
 _CHANGES_GRADS = re.compile(
@@ -24,16 +24,25 @@ _CLEARS = re.compile(r"zero_?\(|zeros_like")
 def find(record: Record) -> Iterator[Finding]:
     """Yield one finding for each optimizer whose gradients have never been cleared."""
     for kept in record.kept_grads:
-        texts = [run.source for run in record.runs.values()]
-        if not where(kept.place) or any(map(_CHANGES_GRADS.search, texts)):
-            continue
-        clipped = any("clip_grad" in text for text in texts)  # which writes to each gradient once
-        if kept.surplus > clipped or (kept.surplus and any(map(_CLEARS.search, texts))):
-            continue
-        before = (call for call in record.calls if call.n < kept.after_calls)
-        calls = [call for call in before if call.result == "ok" and call.api == "backward"]
-        if calls:
-            yield _of(record, kept, calls[-1])
+        call = call_before(record, kept)
+        if not kept.by_hand and call is not None and is_never_cleared(record, kept):
+            yield _of(record, kept, call)
+
+
+def is_never_cleared(record: Record, kept: KeptGradients) -> bool:
+    """Whether neither what was seen nor the text has anything that clears a gradient, or makes it smaller."""
+    texts = [run.source for run in record.runs.values()]
+    if not where(kept.place) or any(map(_CHANGES_GRADS.search, texts)):
+        return False
+    clipped = any("clip_grad" in text for text in texts)  # which writes to each gradient once
+    return kept.surplus <= clipped and not (kept.surplus and any(map(_CLEARS.search, texts)))
+
+
+def call_before(record: Record, kept: KeptGradients) -> BackwardCall | None:
+    """The last backward before the step that was looked at."""
+    before = (call for call in record.calls if call.n < kept.after_calls)
+    calls = [call for call in before if call.result == "ok" and call.api == "backward"]
+    return calls[-1] if calls else None
 
 
 def _of(record: Record, kept: KeptGradients, call: BackwardCall) -> Finding:

@@ -328,13 +328,16 @@ def _moved(optimizer: Line, replacing: Line, owner: str) -> Edits:
 def _finding(shown: tuple[str, ...], cause: Place, why: str, leaves: list[UnheldLeaf], fix: Fix) -> Finding:
     one = len(shown) == 1
     listed, step = names(shown, MOST_NAMED), where(leaves[0].place)
-    at_step = f" ({step})" if step else ""
+    at_step, them = f" ({step})" if step else "", "it" if one else "them"
+    by_hand = all(leaf.by_hand for leaf in leaves)
+    nothing = f"the step by hand{at_step} writes to others" if by_hand else f"no optimizer that makes a step{at_step} "
+    nothing += "" if by_hand else f"holds {them}"
+    reason = f"no step writes to {them}" if by_hand else f"no optimizer holds {them}"
     return Finding(
         "silent",
         "warning",
-        f"Backward gives {listed} {'a gradient' if one else 'gradients'}, and no optimizer that makes a step{at_step} "
-        f"holds {'it' if one else 'them'}. {why}",
-        f"{listed} {'is' if one else 'are'} never trained: no optimizer holds {'it' if one else 'them'}.",
+        f"Backward gives {listed} {'a gradient' if one else 'gradients'}, and {nothing}. {why}",
+        f"{listed} {'is' if one else 'are'} never trained: {reason}.",
         tensor=shown[0],
         made_at=cause,
         names=shown,
