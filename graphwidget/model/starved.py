@@ -41,12 +41,13 @@ class UnheldLeaf:
 
 @dataclass(frozen=True, slots=True)
 class KeptGradients:
-    """A parameter whose `.grad` was the same tensor at all steps of its optimizer, and grew in between.
+    """A parameter whose `.grad` was the same tensor at steps of its optimizer, and grew in between.
 
     `place` is a step's, `path` names the parameter, `steps` says how many steps there were. `after_calls` counts the
     backward calls that had begun before the one at `place`. `surplus`: by how many more than there were calls it was
     written to between two steps; a call writes to it at most once. `by_hand`: no optimizer made the steps; a line of
-    the program wrote to the parameter.
+    the program wrote to the parameter. `cleared`: how often it was another tensor at a step, or had not grown; these
+    are not among the `steps`.
     """
 
     place: Place
@@ -55,3 +56,4 @@ class KeptGradients:
     after_calls: int
     surplus: int = 0
     by_hand: bool = False
+    cleared: int = 0

@@ -190,7 +190,6 @@ TWO_BACKWARDS = ("Implementing both 'backward' and 'vjp' for a custom Function",
 TANGENT_OF_NOTHING = ("but the corresponding forward output is not a differentiable Tensor",)
 OF_A_FUNCTION_S_OBJECT = ("is invalid for this instance of _C._FunctionBase",)
 HOOK_NOT_CALLABLE = ("hook must be callable, got",)
-HOOK_WITHOUT_INPUT = ("Cannot set Module backward hook for a Module with no input Tensors",)
 SAVED_HOOKED_TWICE = (
     "Calling register_hooks on a saved tensor whose hooks have already been set",
     "Calling register_hooks on a saved tensor with value None",

@@ -13,6 +13,7 @@ from graphwidget.model import KeptGradients, Place
 __all__ = ["KeptGrads"]
 
 MAX_OPTIMIZERS = 100  # optimizers, and lines that do their work, that are followed
+MANY = 1_000_000
 
 
 class _Followed:
@@ -22,7 +23,7 @@ class _Followed:
         self.by_hand = by_hand
         self.optimizer, self.parameter, self.path = weakref.ref(optimizer), weakref.ref(parameter), path
         self.grad, self.version = weakref.ref(grad), version_of(grad)
-        self.steps, self.always = 1, True
+        self.steps, self.cleared = 1, 0
         self.place: Place | None = None
         self.calls, self.calls_then, self.surplus = calls, calls, 0
 
@@ -30,10 +31,13 @@ class _Followed:
         parameter = self.parameter()
         grad = internals.grad(parameter) if parameter is not None else None
         now = version_of(grad) if grad is not None else None
-        if not self.always or grad is not self.grad() or now is None or self.version is None or now == self.version:
-            self.always = False
-            return
         begun = calls()
+        if grad is not self.grad() or now is None or self.version is None or now == self.version:
+            self.cleared += 1
+            if grad is not None and grad is not self.grad():
+                self.grad = weakref.ref(grad)
+            self.version, self.calls = now, begun
+            return
         self.surplus = max(self.surplus, now - self.version - (begun - self.calls))
         self.steps, self.version, self.calls = self.steps + 1, now, begun
         if not self.steps & (self.steps - 1) or self.place is None:
@@ -74,7 +78,7 @@ class KeptGrads:
         """Note that a gradient was written to without a trace in its version."""
         for one in self._followed.values():
             if one.grad() is grad:
-                one.always = False
+                one.cleared += MANY
 
     def forget(self, tensor: Any) -> None:
         """Drop every reference to a tensor: its optimizer is followed anew."""
@@ -83,9 +87,9 @@ class KeptGrads:
                 del self._followed[key]
 
     def found(self) -> tuple[KeptGradients, ...]:
-        """Return the parameters whose gradients were never cleared between two steps or more."""
+        """Return the parameters whose gradients were not cleared between two steps or more, and hardly ever at all."""
         return tuple(
-            KeptGradients(one.place, one.path, one.steps, one.calls_then, one.surplus, one.by_hand)
+            KeptGradients(one.place, one.path, one.steps, one.calls_then, one.surplus, one.by_hand, one.cleared)
             for one in self._followed.values()
-            if one.always and one.steps > 1 and one.place is not None
+            if one.place is not None and (one.steps > 1 if not one.cleared else one.steps > 3 + 2 * one.cleared)
         )

@@ -50,7 +50,7 @@ def _never_cleared(record: Record) -> Iterator[Finding]:
     for kept in record.kept_grads:
         spot = at(kept.place)
         statement = Cells.of(record).statement(spot) if spot is not None else None
-        if not kept.by_hand or kept.path in held or statement is None or spot is None:
+        if not kept.by_hand or kept.cleared or kept.path in held or statement is None or spot is None:
             continue
         text = Cells.of(record).text(spot[0])
         if is_never_cleared(record, kept) and _goes_by_gradients(text, statement):

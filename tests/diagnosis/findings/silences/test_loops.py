@@ -32,7 +32,34 @@ def test_the_optimizer_of_a_scaler_is_cleared() -> None:
     assert found.fixes[0].edits[0].new.strip() == "opt.zero_grad()"
 
 
+EPOCHS = "for epoch in range(2):\n    opt.zero_grad()\n    for i in range(5):\n"
+BATCH = "        loss = net(x).pow(2).mean()\n        loss.backward()\n        opt.step()\n"
+
+
+def test_gradients_that_are_cleared_before_a_loop_add_up_in_it() -> None:
+    (found,) = findings_of(NET, EPOCHS + BATCH)
+    assert found.headline == "Gradients add up from step to step: nothing clears those of `opt` in between."
+    assert "in 8 of 9 cases" in found.text and found.cause is not None and found.cause.source == "opt.zero_grad()"
+    removed, added = found.fixes[0].edits
+    assert (removed.start[0], added.start[0], added.new.strip()) == (2, 4, "opt.zero_grad()")
+
+
+def test_gradients_that_are_cleared_by_another_function_now_and_then() -> None:
+    start = "def begin():\n    net.zero_grad()"
+    (found,) = findings_of(NET, start, EPOCHS.replace("opt.zero_grad()", "begin()") + BATCH)
+    assert "in 8 of 9 cases" in found.text and "before the loop" not in found.text
+    assert found.fixes[0].edits[0].new.strip() == "opt.zero_grad()"
+
+
 CORRECT = {
+    "accumulated in a loop of its own": (
+        "for i in range(4):\n    opt.zero_grad()\n    for k in range(3):\n"
+        "        (net(x).pow(2).mean() / 3).backward()\n    opt.step()\n"
+    ),
+    "two losses, each with a step": (
+        "for i in range(4):\n    opt.zero_grad()\n    net(x).mean().backward()\n    opt.step()\n"
+        "    net(x).pow(2).mean().backward()\n    opt.step()\n"
+    ),
     "cleared before": LOOP.replace("    loss =", "    opt.zero_grad()\n    loss ="),
     "cleared with zeros": LOOP.replace("    loss =", "    opt.zero_grad(set_to_none=False)\n    loss ="),
     "cleared by hand": LOOP + "    for p in net.parameters():\n        p.grad = None\n",

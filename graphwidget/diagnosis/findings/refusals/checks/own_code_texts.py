@@ -93,12 +93,6 @@ OF_OWN_CODE = (
         edit=edits.not_called,
     ),
     Check(
-        torch_messages.HOOK_WITHOUT_INPUT,
-        "{line}: a backward hook of a module needs an input that is a tensor.",
-        "It is told the gradients of the module's inputs and outputs. This module was called without a tensor.",
-        ("hook_on_the_tensor", "Hook a tensor: `out.register_hook(...)` on what the module returns."),
-    ),
-    Check(
         torch_messages.SAVED_HOOKED_TWICE,
         "{line} hooks a saved tensor that cannot be hooked.",
         "A saved tensor takes one pair of hooks, and only if it is a tensor: some operations save None.",
