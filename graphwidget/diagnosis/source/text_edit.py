@@ -211,7 +211,7 @@ def with_argument(cell: int | None, text: str, call: ast.Call, keyword: str) -> 
 
 def without_argument(cell: int | None, text: str, call: ast.Call, keyword: str) -> Edits:
     """Remove a keyword argument of a call, and the comma that is then too many."""
-    given = sorted((*call.args, *call.keywords), key=lambda one: (one.lineno, one.col_offset))
+    given = sorted([*call.args, *call.keywords], key=lambda one: span(text, one))
     at = next((i for i, one in enumerate(given) if isinstance(one, ast.keyword) and one.arg == keyword), None)
     if at is None:
         return ()

@@ -13,7 +13,7 @@ from graphwidget.diagnosis.no_graph.cause import expression
 from graphwidget.diagnosis.no_graph.cutting import cuts_in
 from graphwidget.diagnosis.no_graph.origins import Cut, Origins
 from graphwidget.diagnosis.no_graph.values import Spot, Values
-from graphwidget.diagnosis.no_graph.way_forward import cuts_behind, why_cut
+from graphwidget.diagnosis.no_graph.way_forward import CutOff, cuts_behind, why_cut
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
@@ -188,18 +188,27 @@ def _cut(record: Record, call: BackwardCall, root: str, name: str | None, shown:
         return None
     cut = found[0]
     place = place_of(cut.run, cut.statement.lineno)
-    how = f"under `{cut.by}`" if cut.around is not None else f"and `{cut.by}` leaves the graph"
+    how = f"under `{cut.by}`" if cut.around is not None else f"and {why_cut(cut.by)}"
     text = (
         f"No path leads from `{root}` to {shown}. {short(ast.unparse(cut.statement))} ({where(place)}) computes a "
         f"part of it from {shown}, {how}."
     )
-    do = f"take the line out of `{cut.by}`" if cut.around is not None else f"write the line without `{cut.by}`"
+    return _Why(text, place, (_uncut(cut, place),))
+
+
+def _uncut(cut: Cut | CutOff, place: Place) -> Fix:
+    """Do without what cuts: take the line out of its block, or the operation out of the line."""
+    cell, text, statement = cut.run.cell, cut.run.source, cut.statement
     edits: text_edit.Edits = ()
     if isinstance(cut.around, ast.With):
-        edits = restore_graph.out_of_with(cut.run.cell, cut.run.source, cut.around, cut.statement)
+        edits = restore_graph.out_of_with(cell, text, cut.around, statement)
+    elif cut.around is None and cut.by in ("detach", "data"):
+        edits = restore_graph.without(cell, text, statement, cut.by)
+    elif cut.around is None and _gives_itself(statement, cut.by):
+        edits = text_edit.remove(cell, text, statement)
+    do = f"take the line out of `{cut.by}`" if cut.around is not None else f"do without `{cut.by}` there"
     id_ = "remove_no_grad" if cut.around is not None else "find_the_cut"
-    fix = Fix(id_, f"If the gradient is wanted, {do} ({where(place)}).", False, at(place), edits=edits)
-    return _Why(text, place, (fix,))
+    return Fix(id_, f"If the gradient is wanted, {do} ({where(place)}).", False, at(place), edits=edits)
 
 
 def _makes_the_input(call: BackwardCall, cut: Cut, wanted: set[str]) -> bool:
@@ -243,15 +252,7 @@ def _cut_ahead(record: Record, asked: TensorRef | None, root: str, shown: str) -
     line = f"{short(ast.unparse(cut.statement).split(chr(10), 1)[0])} ({where(place)})"
     how = f"it runs under `{cut.by}`" if cut.around is not None else why_cut(cut.by)
     text = f"No path leads from `{root}` to {shown}: {line} uses what comes from it, and {how}."
-    do = f"take the line out of `{cut.by}`" if cut.around is not None else f"do without `{cut.by}` there"
-    id_ = "remove_no_grad" if cut.around is not None else "differentiable_op"
-    edits: text_edit.Edits = ()
-    if cut.around is None and cut.by in ("detach", "data"):
-        edits = restore_graph.without(cut.run.cell, cut.run.source, cut.statement, cut.by)
-    elif cut.around is None and _gives_itself(cut.statement, cut.by):
-        edits = text_edit.remove(cut.run.cell, cut.run.source, cut.statement)
-    fix = Fix(id_, f"If the gradient is wanted, {do} ({where(place)}).", False, at(place), edits=edits)
-    return _Why(text, place, (fix,))
+    return _Why(text, place, (_uncut(cut, place),))
 
 
 def _gives_itself(statement: ast.stmt, by: str) -> bool:
