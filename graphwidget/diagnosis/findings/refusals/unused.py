@@ -262,8 +262,14 @@ def _gives_itself(statement: ast.stmt, by: str) -> bool:
     return call is not None and call.attr == by and list(source.targets(statement)) == [ast.unparse(call.value)]
 
 
-def _is_trained(call: BackwardCall, name: str | None) -> bool:
-    """Whether an optimizer holds an input: then a gradient of None or zero is no answer."""
+def _is_trained(record: Record, call: BackwardCall, name: str | None) -> bool:
+    """Whether an optimizer holds an input that the program made one by one: then a gradient of None is no answer.
+
+    A part of a module, which is asked for with all the others, may be left out of a loss on purpose.
+    """
+    made = line_that_made(record, name) if name else None
+    if made is None or "requires_grad" not in made.source:
+        return False
     paths = [path for ref in call.inputs or () if name and name in map(spoken, ref.paths) for path in ref.paths]
     return any(".param_groups[" in path for path in paths)
 
@@ -299,7 +305,7 @@ def _for_unused(record: Record, call: BackwardCall, root: str, name: str | None)
     use = _use(root, name)
     if not _reaches_another(call):
         return (use,)
-    if _is_trained(call, name):
+    if _is_trained(record, call, name):
         text = f"{use.text} An optimizer holds it: with `allow_unused=True` it would never be trained."
         return (replace(use, text=text),)
     spot, cells = at(call.place), Cells.of(record)
