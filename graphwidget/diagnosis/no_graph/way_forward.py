@@ -95,8 +95,12 @@ def _first_uses(record: Record, path: str) -> Iterator[_Use]:
     """The code that reads a parameter under a name of its own: methods of the class that makes it, else the cells."""
     first, *parts = re.findall(r"[A-Za-z_]\w*", path)
     latest = Cells.of(record).latest
-    for part in reversed(parts):
+    for at, part in reversed(list(enumerate(parts))):
         made = [(run, cls) for run in latest for cls in _classes(run) if _makes(cls, f"self.{part}")]
+        if len(made) > 1:  # several classes have a part of that name: the one of the object that the path leads through
+            owner = parts[at - 1] if at else first
+            own = [(run, cls) for run, cls in made if _is_object(latest, cls.name, owner)]
+            made = own or made
         if len(made) == 1:
             run, cls = made[0]
             yield from (_Use(run, cls, method, frozenset({f"self.{part}"})) for method in _methods(cls))
@@ -191,6 +195,9 @@ def _callers(latest: list[CellRun], use: _Use, value: ast.expr | None, names: se
     for run in latest if called else ():
         yield _Use(run, None, None, called, element, far=True)
         yield from (_Use(run, None, one, called, element, far=True) for one in _functions(run))
+        for cls in _classes(run):
+            if cls is not use.within:
+                yield from (_Use(run, cls, one, called, element, far=True) for one in _methods(cls))
 
 
 def _objects(run: CellRun, cls: str) -> Iterator[str]:
@@ -208,6 +215,11 @@ def _objects(run: CellRun, cls: str) -> Iterator[str]:
                 inner = inner.func.value  # Net().to(device)
             if isinstance(inner, ast.Call) and ast.unparse(inner.func) == cls:
                 yield ast.unparse(target)
+
+
+def _is_object(latest: list[CellRun], cls: str, name: str) -> bool:
+    """Whether a variable or an attribute of that name is an object of a class."""
+    return any(source.last_name(one) == name for run in latest for one in _objects(run, cls))
 
 
 def _functions(run: CellRun) -> list[ast.FunctionDef]:
