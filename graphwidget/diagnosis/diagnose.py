@@ -35,6 +35,7 @@ from graphwidget.diagnosis.findings.refusals.checks import checks
 from graphwidget.diagnosis.findings.refusals.gradients import not_a_number, unlike, without_formula
 from graphwidget.diagnosis.findings.refusals.user_code import hooks, own_code
 from graphwidget.diagnosis.findings.silences import (
+    computed_parameter,
     constant,
     custom,
     flat,
@@ -99,6 +100,7 @@ DETECTORS: tuple[Detector, ...] = (
     idle_step.find,
     starved.find,
     unheld.find,
+    computed_parameter.find,
     flat.find,
     constant.find,
     kept_grads.find,

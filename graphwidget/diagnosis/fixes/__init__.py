@@ -12,6 +12,7 @@ from graphwidget.diagnosis.fixes.second_backward import (
     clear,
     create_graph,
     detach,
+    parameter,
     recompute,
     remove_call,
     rerun_cell,
@@ -178,6 +179,11 @@ _BUILT_BEFORE: Ladder = (
 
 # The later loss was built after the earlier call, on something that this call had run.
 _BUILT_AFTER: Ladder = (
+    Rung(
+        parameter.makes_sense,
+        (parameter.propose,),
+        "What was computed from a parameter once, and kept in its place, was to be the parameter.",
+    ),
     Rung(
         lambda case: case.setting.grad_used,
         (create_graph.propose, retain.propose),

@@ -18,7 +18,7 @@ MOST_FOLLOWED = 4  # parameters whose use is looked for in the text
 
 
 def cut_before_root(record: Record, call: BackwardCall, paths: tuple[str, ...]) -> CutOff | None:
-    """The line in the function of a backward that cuts off values from one of some parameters, and leads to its root."""
+    """The line in a backward's function that cuts off values from one of some parameters, and leads to its root."""
     spot, cells = at(call.place), Cells.of(record)
     if spot is None:
         return None
