@@ -37,6 +37,7 @@ from graphwidget.diagnosis.findings.refusals.user_code import hooks, own_code
 from graphwidget.diagnosis.findings.silences import (
     computed_parameter,
     constant,
+    constant_penalty,
     custom,
     flat,
     idle_step,
@@ -103,6 +104,7 @@ DETECTORS: tuple[Detector, ...] = (
     computed_parameter.find,
     flat.find,
     constant.find,
+    constant_penalty.find,
     kept_grads.find,
     steps_by_hand.find,
     loop_order.find,

@@ -16,7 +16,7 @@ from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.wording import at, opening, short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Kind, Place, Record, Snapshot
 
-__all__ = ["find"]
+__all__ = ["find", "missing_parts", "operands"]
 
 _ADDING = re.compile(r"(?:Add|Sub|Rsub)Backward\d+$")
 # What a loss is put together by: through these a constant part stays one.
@@ -24,8 +24,8 @@ _SCALING = re.compile(r"(?:Add|Sub|Rsub|Mul|Div|Neg|Sum|Mean|View|Squeeze|Unsque
 _COMPARING = re.compile(r"(?:Pow|Abs|Sqrt|MseLoss|L1Loss|SmoothL1Loss|HuberLoss|LinalgVectorNorm)Backward\d+$")
 
 
-class _Missing(NamedTuple):
-    """A sum of which one part has no graph. `plainly`: it is a part of the loss itself, not of a square in it."""
+class _Sum(NamedTuple):
+    """A sum, of which one part may have no graph. `plainly`: it is a part of the loss itself, not of a square in it."""
 
     node: int
     plainly: bool
@@ -74,8 +74,20 @@ def find(record: Record) -> Iterator[Finding]:
             yield _of(record, call, found, gradient, _by_weight(own), plainly=missing.plainly)
 
 
-def _missing(call: BackwardCall, graph: Snapshot) -> Iterator[_Missing]:
+def missing_parts(call: BackwardCall, graph: Snapshot) -> Iterator[tuple[Place | None, bool]]:
+    """The lines of the sums that make up the root plainly, each with whether one part has no graph."""
+    for one in _sums(call, graph):
+        if one.plainly:
+            yield graph.place_of(one.node), len(list(graph.next(one.node))) == 1
+
+
+def _missing(call: BackwardCall, graph: Snapshot) -> Iterator[_Sum]:
     """The sums that make up the root, of which one part has no graph."""
+    return (one for one in _sums(call, graph) if len(list(graph.next(one.node))) == 1)
+
+
+def _sums(call: BackwardCall, graph: Snapshot) -> Iterator[_Sum]:
+    """The sums that make up the root."""
     stack, seen = [(root.node, True) for root in call.roots if root.node >= 0], set[int]()
     while stack:
         node, plainly = stack.pop()
@@ -83,8 +95,8 @@ def _missing(call: BackwardCall, graph: Snapshot) -> Iterator[_Missing]:
             continue
         seen.add(node)
         name, below = graph.name_of(node), list(graph.next(node))
-        if _ADDING.match(name) and len(below) == 1:
-            yield _Missing(node, plainly)
+        if _ADDING.match(name):
+            yield _Sum(node, plainly)
         if _SCALING.match(name):
             stack += [(one, plainly and (len(below) == 1 or bool(_ADDING.match(name)))) for one in below]
         elif _COMPARING.match(name):
@@ -102,7 +114,7 @@ def _by_weight(leaves: set[str]) -> list[str]:
 
 
 def _constant(
-    record: Record, values: Values, graph: Snapshot, missing: _Missing, calls: Mapping[Line, BackwardCall]
+    record: Record, values: Values, graph: Snapshot, missing: _Sum, calls: Mapping[Line, BackwardCall]
 ) -> _Constant | None:
     place = graph.place_of(missing.node)
     spot = at(place)
@@ -110,7 +122,7 @@ def _constant(
     if spot is None or place is None or statement is None or hasattr(statement, "body"):
         return None
     index = max((i for i, run in enumerate(values.runs) if run.cell == spot[0]), default=-1)
-    for operand in _operands(statement):
+    for operand in operands(statement):
         found = parts(values, operand, Spot(index, spot[1]), calls)
         if found.only_gradients and found.gradients:
             return _Constant(operand, place, found.gradients[0])
@@ -120,7 +132,7 @@ def _constant(
     return None
 
 
-def _operands(statement: ast.stmt) -> Iterator[ast.expr]:
+def operands(statement: ast.stmt) -> Iterator[ast.expr]:
     """What a statement adds or subtracts."""
     for node in ast.walk(statement):
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):

@@ -196,3 +196,19 @@ def test_a_loss_that_is_computed_with_a_copy_names_the_copy() -> None:
     assert found.headline == "`opt.step()` changed nothing."
     assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 3)
     assert found.fixes[0].edits[0].new == "model.parameters()"
+
+
+def test_a_step_without_gradients_names_the_line_that_cuts_them_off() -> None:
+    nets = (
+        "g, d = nn.Linear(3, 3), nn.Linear(3, 1)\nopt_g = torch.optim.SGD(g.parameters(), lr=0.1)\n"
+        "opt_d = torch.optim.SGD(d.parameters(), lr=0.1)\nx = torch.ones(8, 3)"
+    )
+    loop = (
+        "for _ in range(3):\n    fake = g(x)\n    seen = d(fake.detach())\n    loss_d = seen.mean() - d(x).mean()\n"
+        "    loss_g = -seen.mean()\n    opt_g.zero_grad()\n    loss_g.backward(retain_graph=True)\n"
+        "    opt_d.zero_grad()\n    loss_d.backward()\n    opt_g.step()\n    opt_d.step()\n"
+    )
+    (found,) = findings_of(nets, loop)
+    assert found.headline == "`opt_g.step()` changed nothing." and found.cause.line == 3
+    assert "detach" in found.names
+    assert found.fixes[0].edits[0].new.strip() == "seen = d(fake)" and found.fixes[0].edits[0].start[0] in (5, 6)
