@@ -180,7 +180,7 @@ _BUILT_BEFORE: Ladder = (
 # The later loss was built after the earlier call, on something that this call had run.
 _BUILT_AFTER: Ladder = (
     Rung(
-        parameter.makes_sense,
+        lambda case: bool(case.computed_parameters),
         (parameter.propose,),
         "What was computed from a parameter once, and kept in its place, was to be the parameter.",
     ),

@@ -209,20 +209,6 @@ def with_argument(cell: int | None, text: str, call: ast.Call, keyword: str) -> 
     return (TextEdit(at, at, comma + keyword, cell),)
 
 
-def without_argument(cell: int | None, text: str, call: ast.Call, keyword: str) -> Edits:
-    """Remove a keyword argument of a call, and the comma that is then too many."""
-    given = sorted([*call.args, *call.keywords], key=lambda one: span(text, one))
-    at = next((i for i, one in enumerate(given) if isinstance(one, ast.keyword) and one.arg == keyword), None)
-    if at is None:
-        return ()
-    start, end = span(text, given[at])
-    if at:
-        start = span(text, given[at - 1])[1]
-    elif len(given) > 1:
-        end = span(text, given[1])[0]
-    return (TextEdit(start, end, "", cell),)
-
-
 def _end_of_arguments(text: str, call: ast.Call) -> tuple[Position, str]:
     """Where one more argument of a call is written, and the comma before it.
 

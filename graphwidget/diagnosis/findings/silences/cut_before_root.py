@@ -56,16 +56,19 @@ def uncut(record: Record, call: BackwardCall, cut: CutOff) -> Fix:
     edits = restore_graph.without(cell, text, statement, cut.by)
     targets = set(syntax.targets(statement))
     leading = _leading_to(text, call.place.line or 0, root_name(call))
-    user = next((one for one in reversed(leading) if targets & syntax.paths_read(one) and one is not statement), None)
+    users = [one for one in reversed(leading) if targets & syntax.paths_read(one) and one is not statement]
     behind = syntax.behind(text, statement)
-    others = [one for one in behind if targets & syntax.paths_read(one) and one not in leading]
-    if not others:
+    if not any(targets & syntax.paths_read(one) for one in behind if one not in leading):
         return Fix("find_the_cut", f"Write {shown} without `{cut.by}`.", False, at(place), edits=edits)
-    new = ast.unparse(syntax.statement_of(text_edit.new_text(text, edits).strip()) or statement)
-    if user is None or user not in behind or any(one.lineno > user.lineno for one in others):
-        edits = ()
-    else:
-        edits = text_edit.insert_before(cell, text, user, [new])
-    name = next(iter(targets), "the value")
-    words = f"Compute `{name}` for this loss once more, without `{cut.by}`: {short(new, 80)}. {shown} is for another."
+    name = next(iter(targets), "")
+    again = f"{name}_again"
+    whole = syntax.statement_of(text_edit.new_text(text, edits).strip())
+    value = ast.unparse(syntax.given(whole)) if whole is not None else ""
+    edits = ()
+    if name.isidentifier() and len(targets) == 1 and value and users and users[0] in behind and again not in text:
+        edits = text_edit.insert_before(cell, text, users[0], [f"{again} = {value}"])
+        reads = (node for one in users for node in ast.walk(one) if isinstance(node, ast.Name) and node.id == name)
+        for node in reads:
+            edits += text_edit.replace_node(cell, text, node, again)
+    words = f"Compute `{name}` for this loss once more, without `{cut.by}`: {short(value, 80)}. {shown} is for another."
     return Fix("find_the_cut", words, False, at(place), edits=edits)
