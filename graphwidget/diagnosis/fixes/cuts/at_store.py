@@ -109,8 +109,7 @@ def _is_stored_after(context: CuttingContext, use: Use, path: str) -> bool:
 def _stores(context: CuttingContext, use: Use, path: str) -> Iterator[_Store]:
     """The assignments that give the state a value that may have a graph.
 
-    A constructor does not run in each pass, nor does ``if self.mean is None:``. What they assign is where the state
-    begins, or a number of the same name.
+    A constructor does not run in each pass. What it assigns is where the state begins, or a number of the same name.
     """
     for cell, text in context.cells.items():
         for node in source.nodes_of(text):
@@ -118,8 +117,7 @@ def _stores(context: CuttingContext, use: Use, path: str) -> Iterator[_Store]:
                 continue
             for target in _parts(node.targets):
                 if _is_of(context, cell, target, use, path) and _may_have_a_graph(node, target):
-                    if not _begins(text, node, target):
-                        yield cell, node, target
+                    yield cell, node, target
 
 
 def _sets_by_name(context: CuttingContext) -> bool:
@@ -132,12 +130,6 @@ def _is_in_constructor(text: str, statement: ast.stmt) -> bool:
     return found is not None and found[1].name in ("__init__", "__new__", "__post_init__")
 
 
-def _begins(text: str, statement: ast.Assign, target: ast.expr) -> bool:
-    """Whether a statement runs only while the state is None."""
-    tests = [s.test for s in source.statements_at(text, statement.lineno) if isinstance(s, ast.If)]
-    return any(ast.unparse(test) == f"{ast.unparse(target)} is None" for test in tests)
-
-
 def _is_of(context: CuttingContext, cell: int, target: ast.expr, use: Use, path: str) -> bool:
     """Whether the target of an assignment in a cell is the state that a statement reads by this path.
 
@@ -146,7 +138,7 @@ def _is_of(context: CuttingContext, cell: int, target: ast.expr, use: Use, path:
     whole = use.whole(path)
     name = whole.rsplit(".", 1)[-1]
     if isinstance(target, ast.Attribute):
-        return target.attr == name and _may_be_of_one_class(context, cell, target, use, whole)
+        return target.attr == name
     if not isinstance(target, ast.Name) or target.id != name:
         return False
     files = context.files
@@ -154,20 +146,6 @@ def _is_of(context: CuttingContext, cell: int, target: ast.expr, use: Use, path:
     if "." in whole or not ("." in path or same_names):
         return False
     return source.is_from_outside(context.cells[cell], target.lineno, name)
-
-
-def _may_be_of_one_class(context: CuttingContext, cell: int, target: ast.Attribute, use: Use, whole: str) -> bool:
-    """Whether ``self.h`` in two methods may be an attribute of one object; of another path nothing is known."""
-    if not whole.startswith("self.") or whole.count(".") > 1 or ast.unparse(target.value) != "self":
-        return True
-    there = source.function_at(context.cells[cell], target.lineno)
-    here = source.function_at(context.text(use.spot), use.statement.lineno)
-    classes = [found[0] for found in (there, here) if found is not None and found[0] is not None]
-    if len(classes) != 2:
-        return True
-    one, other = classes
-    bases = [{source.last_name(ast.unparse(base)) for base in each.bases} for each in classes]
-    return one.name == other.name or one.name in bases[1] or other.name in bases[0]
 
 
 def _parts(targets: Sequence[ast.expr]) -> Iterator[ast.expr]:
