@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.paths import Steps, is_assignable, is_code, local, steps
