@@ -1,4 +1,4 @@
-"""What must not run again, what is handed on to the next pass, and what has a value when a line is reached."""
+"""What must not run again, and what is handed on to the next pass."""
 
 import ast
 
@@ -55,19 +55,3 @@ def test_lines_that_hand_a_tensor_to_the_next_pass():
     assert [(s.lineno, a, b) for s, a, b in source.hand_overs(loop, 3)] == []
     (loop,) = ast.parse(cell.replace("    best = prev\n", "")).body
     assert [(s.lineno, a, b) for s, a, b in source.hand_overs(loop, 3)] == [(4, "prev", "out")]
-
-
-@pytest.mark.parametrize(
-    ("before", "inside", "there"),
-    [
-        ("h = None", "    g(h)", False),
-        ("h = None", "    if h is None: h = zeros()", True),
-        ("h = None", "    h = f(h)", True),
-        ("h = None", "    if x: h = f(h)", False),
-        ("h = zeros()", "    g(h)", True),
-        ("k = 1", "    if x: h = f(x)", False),
-    ],
-)
-def test_a_name_is_a_tensor_where_it_was_assigned_in_any_case(before, inside, there):
-    cell = f"{before}\nfor x in xs:\n{inside}\n    loss.backward()\n"
-    assert source.set_at([cell], cell, 4, "h") is there

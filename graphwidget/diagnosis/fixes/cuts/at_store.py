@@ -109,7 +109,8 @@ def _is_stored_after(context: CuttingContext, use: Use, path: str) -> bool:
 def _stores(context: CuttingContext, use: Use, path: str) -> Iterator[_Store]:
     """The assignments that give the state a value that may have a graph.
 
-    A constructor does not run in each pass. What it assigns is where the state begins, or a number of the same name.
+    A constructor does not run in each pass, nor does ``if self.mean is None:``. What they assign is where the state
+    begins, or a number of the same name.
     """
     for cell, text in context.cells.items():
         for node in source.nodes_of(text):
@@ -117,17 +118,31 @@ def _stores(context: CuttingContext, use: Use, path: str) -> Iterator[_Store]:
                 continue
             for target in _parts(node.targets):
                 if _is_of(context, cell, target, use, path) and _may_have_a_graph(node, target):
-                    yield cell, node, target
+                    if not _begins(text, node, target):
+                        yield cell, node, target
 
 
 def _sets_by_name(context: CuttingContext) -> bool:
-    """Whether code sets attributes by names that it computes: then another line may be the one that stores."""
+    """Whether code sets attributes by names that it computes: then another line may be the one that stores.
+
+    The only assignment in the text may be that of `reset`, which does not run between the passes: a cut there would be
+    the first fix, and cut nothing.
+    """
     return any(re.search(r"\bsetattr\(|\.__dict__|\bvars\(", text) for text in context.cells.values())
 
 
 def _is_in_constructor(text: str, statement: ast.stmt) -> bool:
     found = source.function_at(text, statement.lineno)
     return found is not None and found[1].name in ("__init__", "__new__", "__post_init__")
+
+
+def _begins(text: str, statement: ast.Assign, target: ast.expr) -> bool:
+    """Whether a statement runs only while the state is None: one that stores the next value is the one to change.
+
+    The state could also be detached where it is read, but in the first pass that is what this pass has made.
+    """
+    tests = [s.test for s in source.statements_at(text, statement.lineno) if isinstance(s, ast.If)]
+    return any(ast.unparse(test) == f"{ast.unparse(target)} is None" for test in tests)
 
 
 def _is_of(context: CuttingContext, cell: int, target: ast.expr, use: Use, path: str) -> bool:
