@@ -53,9 +53,9 @@ def _plan(setting: Setting, everything: bool) -> Rerun | None:
         sentence = AT_START.format(what=what, function=target.function)
     else:
         sentence = f"Run {what} again before In[{target.cell}], line {target.line}: it builds a fresh graph."
-    new = tuple(line for statement in again for line in statement.lines)
+    new = [line for statement in again for line in statement.lines]
     edits = text_edit.insert_before(target.cell, target.text, target.statement, new)
-    return Rerun(sentence, (target.cell, target.line), edits, new)
+    return Rerun(sentence, (target.cell, target.line), edits)
 
 
 def _makes_both_calls(setting: Setting, target: Target) -> bool:

@@ -88,7 +88,7 @@ def _before_its_use(
         f"Compute {what} before each use (In[{cell}], line {found[-1].lineno}): each pass has its own graph then."
     )
     edits = text_edit.insert_before(cell, text, found[-1], lines)
-    return Rerun(sentence, (cell, found[-1].lineno), edits, tuple(lines))
+    return Rerun(sentence, (cell, found[-1].lineno), edits)
 
 
 def _outside_method(statement: ast.stmt, method: ast.FunctionDef) -> str | None:
@@ -238,7 +238,6 @@ def _put_before(cell: int, text: str, body: list[ast.stmt], first: ast.stmt, sen
         sentence.format(what=what, function=function),
         (cell, first.lineno),
         text_edit.insert_before(cell, text, first, new),
-        tuple(new),
     )
 
 

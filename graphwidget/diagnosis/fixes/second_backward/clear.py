@@ -1,23 +1,22 @@
 """Empty the container that keeps the old part, once its elements have been used.
 
-A simulation on the graph cannot show whether that helps: a loop over an emptied list ends early, without an error. So a
-container is emptied only if the program surely fills it again before it reads it. This is read from the text; in doubt
-there is no such fix.
+A simulation on the graph cannot show whether that helps: a loop over an emptied list ends early, without an error. Nor
+can a trial, where a pass asks the list for its best element before it adds one: it runs, and has forgotten the others.
+So a container is emptied only if the program surely fills it again before it reads it. This is read from the text; in
+doubt there is no such fix.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 from graphwidget.diagnosis.fixes.cuts.between_passes import after_call
-from graphwidget.diagnosis.fixes.rerun.plan import Rerun
 from graphwidget.diagnosis.fixes.second_backward import earlier_call
 from graphwidget.diagnosis.fixes.second_backward.case import Case
 from graphwidget.diagnosis.reuse.carrier import Carrier
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax, text_edit
-from graphwidget.diagnosis.source.cells import Spot
 from graphwidget.diagnosis.source.containers import EMPTY
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.source.text_edit import Edits
@@ -29,40 +28,25 @@ _DEPTH = 4  # nested function calls that are followed
 
 
 def makes_sense(case: Case) -> bool:
-    """Whether the carriers are elements of one container that is filled again, once empty, before it is read."""
+    """Whether the carriers are elements of one container that each pass fills again, before it reads it."""
     container = case.reuse.container
-    if container is None:
-        return False
-    plan = _filling_again(case)
-    return _is_refilled(case.setting, local(container), plan.lines if plan else ())
+    return container is not None and _is_refilled(case.setting, local(container))
 
 
-def propose(case: Case) -> Fix:
-    """``memory.clear()`` after the earlier call; or before the lines that fill it, if these run again."""
-    container, setting = local(case.reuse.container or Carrier(case.setting).name), case.setting
-    clear, plan = f"{container}.clear()", _filling_again(case)
+def propose(case: Case) -> Fix | None:
+    """``memory.clear()`` after the earlier call."""
+    container, reuse = local(case.reuse.container or Carrier(case.setting).name), case.reuse
+    clear, at = f"{container}.clear()", after_call(case.setting, reuse.earlier, reuse.later.carriers[:1])
     edits: Edits = ()
-    if plan is not None and plan.at is not None:
-        at: Spot | None = plan.at
-        cell, line = plan.at
-        text = f"Empty `{container}` before In[{cell}], line {line} and fill it again. {plan.sentence}"
-        edits = (*text_edit.insert_before(cell, setting.text_of_cell(cell), line, [clear]), *plan.edits)
-    else:
-        at = after_call(setting, case.reuse.earlier, case.reuse.later.carriers[:1])
-        text = f"Empty `{container}` after {earlier_call.named(case.reuse.earlier)}: `{clear}`."
-        if at is not None:
-            edits = text_edit.insert_after(at[0], setting.text_of_cell(at[0]), at[1], [clear])
+    if at is not None:
+        edits = text_edit.insert_after(at[0], case.setting.text_of_cell(at[0]), at[1], [clear])
+    text = f"Empty `{container}` after {earlier_call.named(reuse.earlier)}: `{clear}`."
     price = "What it holds is used once."
     return Fix(id="clear_buffer", text=text, verified=case.works_if_fresh, at=at, price=price, edits=edits)
 
 
-def _filling_again(case: Case) -> Rerun | None:
-    """The lines that fill the container, to be run again. None: they are in the loop around the call."""
-    return case.rerun if not case.setting.in_loop else None
-
-
-def _is_refilled(setting: Setting, container: str, plan: Sequence[str]) -> bool:
-    """Whether a container can be emptied after the earlier call, or before the lines of a `plan`.
+def _is_refilled(setting: Setting, container: str) -> bool:
+    """Whether a container can be emptied after the earlier call.
 
     The code that runs again is the loop around the call, or the cell that was run again. It has to put something in
     before it reads the container; a loop over the container, or one that runs while it has something, would end early.
@@ -71,9 +55,6 @@ def _is_refilled(setting: Setting, container: str, plan: Sequence[str]) -> bool:
     if not _begins_empty(texts, container):
         return False
     uses = _Uses(texts, container.rsplit(".", 1)[-1])
-    if plan:
-        new = syntax.parse("\n".join(plan))
-        return new is not None and uses.first(new.body) == "fill"
     loops = list(_loops(setting))
     if any(uses.mentions(_head(loop)) for loop in loops):
         return False
