@@ -42,6 +42,20 @@ def test_what_only_builds_a_graph_may_run_again(cell):
     assert again.verified and again.edits
 
 
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "def step(t):\n    t.backward()\nh = net(x).exp().sum()\nstep(h)\nstep(h)\n",
+        "def step(t):\n    (t * 2).exp().sum().backward()\nh = net(x).exp()\nstep(h)\nstep(h)\n",
+        "h = [net(x).exp().sum()]\nkept = h[0]\nkept.backward()\nkept.backward()\n",
+    ],
+    ids=["its loss", "a part of its loss", "another name"],
+)
+def test_what_a_call_was_given_is_not_made_again_inside_it(cell):
+    (found,) = findings_of("net, x = nn.Linear(3, 3), torch.ones(2, 3)\n", cell)
+    assert not any("`h = " in fix.text for fix in found.fixes if fix.verified)
+
+
 def test_a_state_that_the_loop_carries_on_does_not_start_over():
     (loop,) = ast.parse("for x in xs:\n    h = f(x, h)\n    item = queue.pop()\n    y = g(z)\n").body
     begun = [ast.parse(text).body[0] for text in ("h = zeros()", "queue = list(z)", "z = net(x)")]

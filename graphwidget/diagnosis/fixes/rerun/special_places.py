@@ -201,21 +201,15 @@ def _makers(setting: Setting, *, all_callers: bool = False) -> Iterator[Maker]:
         Also the lines of that code.
     """
     made = setting.reuse.carrier_place
-    running = {_home(setting, spot) for spot in lines_of(setting.reuse.later.place)}
+    running = {setting.function_of(spot) for spot in lines_of(setting.reuse.later.place)}
     for place in (made, *reversed(made.stack)) if made is not None else ():
         spot = at(place)
-        if spot is None or (place is not made and not all_callers and _home(setting, spot) in running):
+        if spot is None or (place is not made and not all_callers and setting.function_of(spot) in running):
             return
         text = setting.text_of_cell(spot[0])
         around = source.statements_at(text, spot[1])
         if around:
             yield place, text, around
-
-
-def _home(setting: Setting, spot: tuple[int, int]) -> tuple[int, int]:
-    """The function that a line is in: its cell, and the line of its head."""
-    function = source.function_at(setting.text_of_cell(spot[0]), spot[1])
-    return spot[0], function[1].lineno if function is not None else 0
 
 
 def _made_in(setting: Setting, function: ast.FunctionDef, cell: int | None) -> list[ast.stmt]:
