@@ -20,13 +20,15 @@ from graphwidget.model import Place
 __all__ = ["are_read"]
 
 
-def are_read(setting: Setting, again: Collection[Statement], spot: Spot) -> bool:
+def are_read(setting: Setting, again: Collection[Statement], spot: Spot, also: Collection[str] = ()) -> bool:
     """Whether each tensor that statements made, and that has to be fresh, is read by a name that they assign.
 
     Parameters
     ----------
     spot
         The line before which they are inserted.
+    also
+        Names of the call's root that are assigned beside them, from theirs.
     """
     assigned = {name for one in again for name in _stored(one.node)}
     lines = {(one.run.run, line) for one in again for line in _lines(one.node)}
@@ -40,7 +42,7 @@ def are_read(setting: Setting, again: Collection[Statement], spot: Spot) -> bool
             continue
         if not any(assigned & _parts(name) for name in edge.names) or not _reads(setting, user, spot, assigned):
             return False
-    return not setting.reuse.same_root or _reads(setting, setting.reuse.later.place, spot, assigned)
+    return not setting.reuse.same_root or _reads(setting, setting.reuse.later.place, spot, {*assigned, *also})
 
 
 def _reads(setting: Setting, place: Place, spot: Spot, names: Collection[str]) -> bool:
