@@ -34,13 +34,14 @@ from graphwidget.capture.calls.outcome import (
     Outcome,
     afterwards,
     agrees,
+    before_it_raised,
     executed_nodes,
     newly_freed,
     same_freed,
     with_grads,
     with_later_facts,
 )
-from graphwidget.capture.calls.pending import PendingCall, engine_arguments, record_of_pending
+from graphwidget.capture.calls.pending import PendingCall, engine_arguments, given, record_of_pending
 from graphwidget.capture.calls.policy import CallPolicy
 from graphwidget.capture.calls.reachable import grads_now, numbers_by_path
 from graphwidget.capture.calls.recognition import Recognition
@@ -246,7 +247,10 @@ class CallLog:
         key = self.provenance.lines.where(frame)
         api, keep, create, has_inputs, allow_unused = engine_arguments(args, kwargs)
         place = self.elsewhere if key is None else key
-        return PendingCall(self.count, place, api, keep, create, allow_unused, has_inputs, ti.sequence_nr())
+        pending = PendingCall(self.count, place, api, keep, create, allow_unused, has_inputs, ti.sequence_nr())
+        if not has_inputs and len(args) > 3:
+            pending.given = given(args, kwargs)
+        return pending
 
     def _read_in_full(
         self, pending: PendingCall, outputs: Any, args: tuple[Any, ...], frames: Sequence[FrameType]
@@ -339,6 +343,10 @@ class CallLog:
         before, forecast = pending.graph, pending.forecast
         if before is None:  # the call was to be counted but raised, or reading failed
             before, forecast = self._graph_of(outputs, args), None
+            if pending.model is not None:
+                if not pending.keep:
+                    before = before_it_raised(before, max(self.freed.unsure_below, self.identity.apart_below))
+                pending.forecast = forecast = self._forecast(pending, before)
             pending.shape = (pending.shape[0], len(before))
         text = None if error is None else BaseException.__str__(error)
         agreed = forecast is not None and pending.alone and agrees(forecast, text)

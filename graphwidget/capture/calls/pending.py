@@ -12,7 +12,7 @@ from graphwidget.capture.calls.outcome import Outcome, bytes_behind, failed_node
 from graphwidget.capture.graph.freed import Freed
 from graphwidget.model import KEEPS_MEMORY, BackwardCall, Forecast, InnerCall, Kind, Place, Snapshot, torch_messages
 
-__all__ = ["PendingCall", "Signature", "engine_arguments", "record_of_pending"]
+__all__ = ["PendingCall", "Signature", "engine_arguments", "given", "record_of_pending"]
 
 _ENGINE_S = ("grad_tensors", "keep_graph", "create_graph", "inputs", "allow_unreachable", "accumulate_grad")
 
@@ -56,6 +56,8 @@ class PendingCall:
         Whether its graph was walked.
     steady
         Whether its signature was all that was compared.
+    given
+        Its arguments, as `given` returns them; empty: they are not compared.
     graph, forecast, held
         The graph before it, the forecast, and the named tensors: path -> sequence number.
     inside
@@ -80,6 +82,7 @@ class PendingCall:
     signature: Signature | None = None
     walked: bool = True
     steady: bool = False
+    given: tuple[Any, ...] = ()
     since: int = 0
     like: Model | None = None
     graph: Snapshot | None = None
@@ -109,6 +112,11 @@ def engine_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any
     _, keep, create, inputs, allow_unused, accumulates = args[: len(_ENGINE_S)]
     api = "backward" if accumulates else "autograd.grad"
     return api, bool(keep), bool(create), bool(inputs), bool(allow_unused)
+
+
+def given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the same as `engine_arguments`, unread, to be compared."""
+    return args[1], args[2], not args[3], args[4:], kwargs
 
 
 def record_of_pending(

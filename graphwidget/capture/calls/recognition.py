@@ -8,8 +8,9 @@ If even walking the graph takes too large a share of the time (tiny layers in a 
 a while. If the counter of sequence numbers then has moved just as far since the last call of the line, and the root is
 of the same kind, the call counts as like its model, and its `assumes` says so.
 
-Once a call was counted without a walk, the line is *steady*: `at_once` compares the signatures of its next calls and does
-nothing else, until one differs or the next look is due, which is ever more rarely.
+Once a call was counted without a walk, the line is *steady*: `at_once` compares the signatures of its next calls and
+does nothing else, until one differs or the next look is due. If such a call raises, the graph before it is found from
+the graph after it: what it has freed is what no earlier call had (`outcome.before_it_raised`).
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from __future__ import annotations
 import threading
 from array import array
 from collections import deque
+from collections.abc import Callable
 from itertools import count
 from time import perf_counter
 from typing import Any
 
 from graphwidget import torch_internals as ti
 from graphwidget.capture.calls.models import Model, Models
-from graphwidget.capture.calls.pending import PendingCall, Signature
+from graphwidget.capture.calls.pending import PendingCall, Signature, given
 from graphwidget.capture.calls.policy import CallPolicy
 from graphwidget.capture.calls.reachable import reachable_nodes, root_node
 from graphwidget.capture.calls.retention import due
@@ -45,6 +47,7 @@ class _Line:
         self.walked: tuple[Signature | None, Model] | None = None  # the last call that a walk found like its model
         self.steady_until = 0  # calls below this number are compared by their signature only
         self.like: PendingCall | None = None  # the last of these calls: one object serves all, as they do not overlap
+        self.number_of: Callable[[Any], int] = ti.number_of  # reads the sequence number of their roots
 
 
 class Recognition:
@@ -124,9 +127,13 @@ class Recognition:
         read_in_full = wanted_in_full and self._spent_in_full < policy.full_share * elapsed
         familiar = self.at_home and line.calls > policy.always_in_full and not read_in_full
         if familiar and line.calls > policy.walked and self._spent > policy.walk_share * elapsed:
-            if line.walked is not None and line.walked[0] == pending.signature:
+            signature = pending.signature
+            if line.walked is not None and signature is not None and line.walked[0] == signature:
                 pending.model, pending.walked = line.walked[1], False
-                line.like, line.steady_until = pending, self._next_look(line.calls)
+                line.like = pending
+                if line.calls >= line.steady_until:
+                    line.steady_until = self._next_look(line.calls)
+                line.number_of = ti.node_readers(signature.root)[1]
                 self.any_steady = True
                 return True
         line.steady_until = 0
@@ -151,27 +158,27 @@ class Recognition:
         return next(number for number in count(calls + 1) if due(number) or not number % self.policy.every)
 
     def at_once(
-        self, place: tuple[int, int, int], newest: int, outputs: Any, arguments: tuple[Any, ...]
+        self, key: tuple[int, int], newest: int, output: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> PendingCall | None:
         """Return a call that its signature shows to be like the one before it at a steady line; None: look at it.
 
-        `newest` is the counter of sequence numbers. The call that is returned is valid until the next one.
+        `key` is the line's, `newest` the counter of sequence numbers, `args` and `kwargs` are the engine's. The call
+        that is returned is valid until the next one.
         """
-        line = self._lines.get((place[:2], self._home))
-        if line is None or line.calls + 1 >= line.steady_until or not self.at_home or len(outputs) != 1:
+        line = self._lines.get((key, self._home))
+        if line is None or line.calls + 1 >= line.steady_until or line.like is None or not self.at_home:
             return None
-        pending, root = line.like, root_node(outputs[0])
-        signature = pending.signature if pending is not None else None
-        if pending is None or signature is None or type(root) is not signature.root:
+        pending, signature = line.like, line.like.signature
+        root = ti.grad_fn(output)
+        if signature is None or type(root) is not signature.root or given(args, kwargs) != pending.given:
             return None
-        highest = ti.node_readers(signature.root)[1](root)
-        moved, behind = newest - line.newest, newest - highest
-        if moved != signature.moved or behind != signature.behind or arguments != signature.arguments:
+        highest = line.number_of(root)
+        if newest - line.newest != signature.moved or newest - highest != signature.behind:
             return None
         line.calls += 1
         line.starts.append(newest)
         line.newest = newest
-        pending.place, pending.newest, pending.highest = place, newest, highest
+        pending.newest, pending.highest = newest, highest
         pending.steady, pending.alone, pending.inner = True, True, None
         return pending
 

@@ -20,7 +20,7 @@ from graphwidget.capture.writes.log import WriteLog
 from graphwidget.capture.writes.starved import Starved
 from graphwidget.capture.writes.unheld import Unheld
 from graphwidget.capture.writes.watched import WatchedTensors
-from graphwidget.model import Write
+from graphwidget.model import Place, Write
 
 __all__ = ["OptimizerSteps"]
 
@@ -56,7 +56,9 @@ class _Usual:
 
     __slots__ = ("after", "before", "first", "ids", "last", "length", "positions", "raises", "watched")
 
-    def __init__(self, watched: WatchedTensors, parameters: list[Any], state: list[int], raises: dict[int, int]) -> None:
+    def __init__(
+        self, watched: WatchedTensors, parameters: list[Any], state: list[int], raises: dict[int, int]
+    ) -> None:
         own = [at for one in parameters if (at := watched.position(one)) is not None]
         self.watched, self.length = watched.index, len(watched.refs)
         self.ids, self.positions = list(map(id, parameters)), own + state
@@ -174,9 +176,14 @@ class OptimizerSteps:
 
     def _compare(self, optimizer: Any, parameters: list[Any]) -> None:
         """Find the parameters that a step has modified, and record the write."""
-        frame = sys._getframe()
-        for record in (self.starved, self.unheld, self.kept_grads):
-            record.step(optimizer, parameters, lambda: self.provenance.where(frame))
+        frame = sys._getframe(1)
+
+        def place_now() -> Place:
+            return self.provenance.where(frame)
+
+        self.starved.step(optimizer, parameters, place_now)
+        self.unheld.step(optimizer, parameters, place_now)
+        self.kept_grads.step(optimizer, parameters, place_now)
         if self._is_usual(optimizer, parameters, frame):
             return
         self._usual.pop(id(optimizer), None)
