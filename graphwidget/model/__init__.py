@@ -17,6 +17,7 @@ from graphwidget.model.cutting import cut, cut_edit
 from graphwidget.model.edits import TextEdit
 from graphwidget.model.fixes import Fix, Trial
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
+from graphwidget.model.lineage import FrozenModule, Lineage, MeasuredCut, TextLine
 from graphwidget.model.nonfinite import NonFinite
 from graphwidget.model.parts import (
     KEEPS_MEMORY,
@@ -57,6 +58,10 @@ from graphwidget.model.steps import Step, Steps
 from graphwidget.model.verdicts import Verdict
 
 __all__ = [
+    "FrozenModule",
+    "Lineage",
+    "MeasuredCut",
+    "TextLine",
     "Answer",
     "BackwardCall",
     "CellError",

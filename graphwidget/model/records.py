@@ -11,6 +11,7 @@ from typing import Literal
 
 from graphwidget.model.fixes import Fix
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
+from graphwidget.model.lineage import Lineage
 from graphwidget.model.parts import ModuleCall, Place, TensorRef
 from graphwidget.model.scenes import Scene
 from graphwidget.model.starved import KeptGradients, StarvedParameters, UnheldLeaf
@@ -402,6 +403,7 @@ class Record:
     what was alive when some of the calls were made, oldest first. `scenes`: measurements where calls (by n) raised.
     `starved`: parameters for which no step of their optimizer found a gradient. `unheld`: leaves with a gradient that
     no optimizer has held. `kept_grads`: parameters whose gradients were never cleared between steps.
+    `lineage`: where values left the graph, if the program has run once more to measure that.
     """
 
     snapshot: Snapshot
@@ -418,3 +420,4 @@ class Record:
     starved: tuple[StarvedParameters, ...] = ()
     unheld: tuple[UnheldLeaf, ...] = ()
     kept_grads: tuple[KeptGradients, ...] = ()
+    lineage: Lineage | None = None

@@ -159,7 +159,7 @@ class Trying:
         from graphwidget.trials.attempt import attempt
 
         seconds = max(SECONDS, 2 * plan.ran.seconds)
-        tried, _ = attempt(plan.ran, plan.finding, plan.fix, seconds, seconds + START, cancelled)
+        tried = attempt(plan.ran, plan.finding, plan.fix, seconds, seconds + START, cancelled).trial
         if not cancelled():
             self._done[plan.finding.key(plan.fix)] = tried
         return tried

@@ -7,14 +7,18 @@ when its time is up. The parent limits the rest (`graphwidget.trials.supervised`
 from __future__ import annotations
 
 import _thread
+import json
 import os
 import signal
 import sys
 import time
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from graphwidget.capture.lineage import LineageMode
+from graphwidget.model import TextLine
 from graphwidget.programs.journal import Journal
 from graphwidget.programs.target import Program, Start, StoppedProgram, UnreadableProgram, check_torch
 from graphwidget.trials import overlay
@@ -62,6 +66,8 @@ class _Watch:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._values: list[float] = []
+        self._mode: LineageMode | None = None
+        self._outputs: Any = None  # of the call at which it was stopped
         self._busy = _thread.allocate_lock()
 
     def begin(self, tracker: Any, journal: Journal) -> None:
@@ -78,6 +84,9 @@ class _Watch:
                 names.pop("__file__", None)
         Path(self._job.account + BEGAN).touch()
         tracker.log.begins = self._before_call
+        if self._job.lineage:
+            self._mode = LineageMode(lambda: _lines(tracker), tracker.write_recorder.watched.name)
+            self._mode.begin()
         _thread.start_new_thread(self._wait, ())
 
     def _wait(self) -> None:
@@ -89,18 +98,32 @@ class _Watch:
         if os.getpid() != self._process:
             return
         if self._job.calls is not None and n >= self._job.calls:
+            self._outputs = outputs
             self.stop("enough", self._tracker)
+        if self._mode is not None:
+            self._mode.called()
+            return
         self._values.append(_value(outputs))
 
     def stop(self, ended: str, tracker: Any) -> None:
         """Write the account, and end the process at once: no code of the program's runs after this."""
         if os.getpid() != self._process or not self._busy.acquire(blocking=False):
             return
+        text = self._account(tracker, ended) if self._mode is None else self._measured(self._mode, tracker)
+        part = Path(f"{self._job.account}.part")
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, self._job.account)
+        with suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(0)
+
+    def _account(self, tracker: Any, ended: str) -> str:
+        """What the program did."""
         seconds = time.monotonic() - self._began
-        record = tracker.record()
         events = tracker.events
-        account = account_of(
-            record,
+        return account_of(
+            tracker.record(),
             tracker.findings(),
             self._journal.errors,
             begun=tracker.log.count,
@@ -109,14 +132,14 @@ class _Watch:
             held_bytes=max((event.held_bytes or 0 for event in events), default=0),
             losses=self._by_place(tracker),
             ended=ended,
-        )
-        part = Path(f"{self._job.account}.part")
-        part.write_text(account.to_json(), encoding="utf-8")
-        os.replace(part, self._job.account)
-        with suppress(Exception):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(0)
+            cell_of=self._journal.cell,
+        ).to_json()
+
+    def _measured(self, mode: LineageMode, tracker: Any) -> str:
+        """Where values left the graph."""
+        call = self._job.calls if self._outputs is not None else None
+        frames = tracker.provenance.cell_frames(sys._getframe())
+        return json.dumps(asdict(mode.measured(call, self._outputs, frames)))
 
     def _by_place(self, tracker: Any) -> dict[str, list[float]]:
         found: dict[str, list[float]] = {}
@@ -126,6 +149,13 @@ class _Watch:
                 if len(losses) < _MOST_LOSSES:
                     losses.append(self._values[call.n])
         return found
+
+
+def _lines(tracker: Any) -> tuple[TextLine, ...]:
+    """The lines of the user's own code that are running, the innermost first."""
+    place = tracker.provenance.where(sys._getframe(1))
+    stack = (place, *(one for one in reversed(place.stack) if one.line != place.line or one.file != place.file))
+    return tuple(TextLine(one.cell, one.file, one.line) for one in stack if one.line is not None)
 
 
 def _value(outputs: Any) -> float:

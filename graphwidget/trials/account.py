@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
-from graphwidget.model import BackwardCall, CellError, Finding, Record, cut
+from graphwidget.model import BackwardCall, CellError, Finding, Record, TextEdit, cut
 
-__all__ = ["Account", "Raised", "account_of"]
+__all__ = ["Account", "Next", "Raised", "account_of"]
 
 _QUOTED = 120  # characters of a message that are quoted
 
@@ -31,6 +32,27 @@ class Raised:
         """The beginning of its first line, and where."""
         first = cut(next(iter(self.message.strip().splitlines()), ""), _QUOTED)
         return f"{self.type}{f': {first}' if first else ''}{f' ({self.spot})' if self.spot else ''}"
+
+
+@dataclass(frozen=True)
+class Next:
+    """A fix for the error of a program that runs with a fix in it already.
+
+    Attributes
+    ----------
+    headline
+        Of the finding that explains the error.
+    id, price, starves
+        As in `Fix`.
+    edits
+        Of the edited texts. Their cells have the numbers of the program's cells.
+    """
+
+    headline: str
+    id: str
+    edits: tuple[TextEdit, ...]
+    price: str = ""
+    starves: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,6 +88,8 @@ class Account:
     ended
         ``"end"``: by itself; ``"enough"``: stopped, because enough further calls had run; ``"time"``: when the time
         was up.
+    next
+        In a trial: the fixes for the error that it ended with, if that is explained.
     """
 
     begun: int = 0
@@ -83,6 +107,7 @@ class Account:
     losses: Mapping[str, Sequence[float]] = field(default_factory=dict)
     seconds: float = 0.0
     ended: str = "end"
+    next: tuple[Next, ...] = ()
 
     def to_json(self) -> str:
         """As text for another process."""
@@ -93,8 +118,13 @@ class Account:
         """The account that `to_json` wrote."""
         fields = json.loads(text)
         lists = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
-        errors = tuple(Raised(**one) for one in fields.pop("errors"))
-        return Account(**{**fields, **lists, "errors": errors})
+        errors = tuple(Raised(**one) for one in fields["errors"])
+        return Account(**{**fields, **lists, "errors": errors, "next": tuple(map(_next, fields["next"]))})
+
+
+def _next(fields: dict[str, Any]) -> Next:
+    edits = (TextEdit(**{**one, "start": tuple(one["start"]), "end": tuple(one["end"])}) for one in fields["edits"])
+    return Next(**{**fields, "edits": tuple(edits), "starves": tuple(fields["starves"])})
 
 
 def account_of(
@@ -109,6 +139,7 @@ def account_of(
     losses: Mapping[str, Sequence[float]] | None = None,
     ended: str = "end",
     until_it_failed: bool = False,
+    cell_of: Callable[[int | None], int | None] | None = None,
 ) -> Account:
     """The account of a run.
 
@@ -120,10 +151,13 @@ def account_of(
         The n of the call that failed in the run that is to be mended; the number of calls, if none did.
     until_it_failed
         Leave out what happened from that call on: a notebook goes on after an error.
+    cell_of
+        In a trial: turns the number by which the record knows a cell into that of the program's cell.
     """
     calls = [call for call in record.calls if not until_it_failed or call.n < failing]
     good = [call for call in calls if call.result == "ok"]
     raised = sum(call.result == "raised" for call in calls)
+    findings = tuple(findings)
     loud = [finding for finding in findings if finding.severity != "info"]
     moving = [write for write in record.writes if write.paths and (write.optimizer or ".grad" in write.by)]
     return Account(
@@ -142,7 +176,16 @@ def account_of(
         losses=losses or {},
         seconds=seconds,
         ended=ended,
+        next=tuple(_next_fixes(findings[0], cell_of)) if cell_of is not None and findings else (),
     )
+
+
+def _next_fixes(newest: Finding, cell_of: Callable[[int | None], int | None]) -> Iterator[Next]:
+    """The fixes of the error in which a program ended, as far as they are edits."""
+    for fix in newest.fixes if newest.severity == "error" else ():
+        if fix.edits:
+            edits = (replace(one, cell=cell_of(one.cell)) for one in fix.edits)
+            yield Next(newest.headline, fix.id, tuple(edits), fix.price, fix.starves)
 
 
 def _reached(calls: Iterable[BackwardCall]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import psutil
 from graphwidget.model import Finding
 from graphwidget.trials.attempt import Ran
 from graphwidget.trials.effects import Effects
+from graphwidget.trials.lineage import wants_lineage, with_lineage
 from graphwidget.trials.rerun import Rerun
 from graphwidget.trials.trial import Trials, can_be_tried, try_fixes
 
@@ -46,7 +47,8 @@ class Asked:
     def tried(self, ran: Ran) -> tuple[tuple[Finding, ...], str]:
         """The findings with what came of trials; and why there were none, as a sentence."""
         findings = tuple(ran.findings)
-        if not any(can_be_tried(fix, ran.rerun) for finding in findings for fix in finding.fixes):
+        wants = wants_lineage(ran)
+        if not wants and not any(can_be_tried(fix, ran.rerun) for finding in findings for fix in finding.fixes):
             return findings, ""
         why_not = self._why_not(ran)
         if why_not:
@@ -59,6 +61,10 @@ class Asked:
             print(f"graphwidget: trial {count}: the program runs again, with a fix in it: {fix}", file=sys.stderr)
 
         try:
+            if wants:
+                print("graphwidget: the program runs again, to measure where values leave the graph", file=sys.stderr)
+                ran = with_lineage(ran, self.seconds)
+                findings = tuple(ran.findings)
             return try_fixes(ran, Trials(self.seconds, say)), ""
         except Exception as error:  # the answer is worth more than the trials
             return findings, f"No fix was tried: that failed ({type(error).__name__}: {error})."

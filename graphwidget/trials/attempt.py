@@ -9,18 +9,19 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from graphwidget.model import BackwardCall, CellError, Finding, Fix, Record, Trial
-from graphwidget.trials.account import Account, account_of
+from graphwidget.trials.account import Account, Next, account_of
 from graphwidget.trials.judge import hung, judge
 from graphwidget.trials.rerun import BEGAN, CannotEdit, Job, Rerun, edited
 from graphwidget.trials.supervised import Ending, Limits, supervise
 
-__all__ = ["FURTHER", "START", "Ran", "attempt"]
+__all__ = ["FURTHER", "MEMORY", "START", "Attempt", "Ran", "attempt", "run"]
 
 FURTHER = 3  # calls beyond the failing one that a trial runs
 START = 4.0  # seconds that a process needs to begin
-_MEMORY = 1_000_000_000  # bytes that a trial may take besides twice what the program took
+MEMORY = 1_000_000_000  # bytes that a trial may take besides twice what the program took
 _LAST = 1.0  # seconds that a child gets for its account, when its time is up
 _QUOTED = 200  # characters of a child's last words
 
@@ -64,6 +65,14 @@ class Ran:
     cell_of: Callable[[int | None], int | None] = lambda number: number
 
 
+class Attempt(NamedTuple):
+    """What came of a trial, how many seconds it took, and the fixes for the error in which it ended."""
+
+    trial: Trial
+    seconds: float
+    next: tuple[Next, ...] = ()
+
+
 def attempt(
     ran: Ran,
     finding: Finding,
@@ -71,8 +80,8 @@ def attempt(
     seconds: float,
     whole: float,
     cancelled: Callable[[], bool] = lambda: False,
-) -> tuple[Trial, float]:
-    """Try a fix; also how many seconds that took.
+) -> Attempt:
+    """Try a fix.
 
     Parameters
     ----------
@@ -86,7 +95,7 @@ def attempt(
     try:
         copy = edited(ran.rerun, fix, ran.cell_of, _step_of(ran, finding, call))
     except CannotEdit as why:
-        return Trial(None, str(why)), 0.0
+        return Attempt(Trial(None, str(why)), 0.0)
     before = account_of(
         ran.record,
         ran.findings,
@@ -113,16 +122,17 @@ def attempt(
             time.time() + whole - _LAST,
             str(Path(folder, "account.json")),
         )
-        ending = _run(job, copy.rerun, Path(folder), Limits(whole, 2 * ran.memory + _MEMORY), cancelled)
+        ending = run(job, copy.rerun, Path(folder), Limits(whole, 2 * ran.memory + MEMORY), cancelled)
         account, began = Path(job.account), Path(job.account + BEGAN)
         ran_for = time.time() - began.stat().st_mtime if began.exists() else None
         after = Account.from_json(account.read_text(encoding="utf-8")) if account.exists() else None
     if after is None:
-        return _without_account(ending, ran.seconds, ran_for), ending.seconds
-    return judge(before, after, finding, fix, call, copy), ending.seconds
+        return Attempt(_without_account(ending, ran.seconds, ran_for), ending.seconds)
+    return Attempt(judge(before, after, finding, fix, call, copy), ending.seconds, after.next)
 
 
-def _run(job: Job, rerun: Rerun, folder: Path, limits: Limits, cancelled: Callable[[], bool]) -> Ending:
+def run(job: Job, rerun: Rerun, folder: Path, limits: Limits, cancelled: Callable[[], bool]) -> Ending:
+    """Run a job in a child process, in a folder of its own."""
     file, temporary = folder / "job.json", folder / "tmp"
     file.write_text(job.to_json(), encoding="utf-8")
     temporary.mkdir()

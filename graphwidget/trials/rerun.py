@@ -17,9 +17,10 @@ import psutil
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.model import Fix, TextEdit
 
-__all__ = ["BEGAN", "CannotEdit", "Edited", "Job", "Rerun", "edited", "now"]
+__all__ = ["BEGAN", "CannotEdit", "CellOf", "Edited", "Job", "Rerun", "edited", "edits_by_text", "now", "text_at"]
 
 
+CellOf = Callable[[int | None], int | None]
 BEGAN = ".began"  # behind the name of the file for the account
 
 
@@ -75,6 +76,8 @@ class Job:
         After how long it gives its account wherever it is, and at what time at the latest (of the system's clock).
     account
         The file for its account; beside it, `BEGAN` is written when the program begins.
+    lineage
+        Whether to measure where values leave the graph instead: then that is left in place of an account.
     """
 
     target: str
@@ -89,6 +92,7 @@ class Job:
     seconds: float
     until: float
     account: str
+    lineage: bool = False
 
     def to_json(self) -> str:
         """As text for the child."""
@@ -146,7 +150,7 @@ class Edited:
     begins: int = 0
 
 
-def edited(rerun: Rerun, fix: Fix, cell_of: Callable[[int | None], int | None], step: int) -> Edited:
+def edited(rerun: Rerun, fix: Fix, cell_of: CellOf, step: int) -> Edited:
     """The program with a fix in it.
 
     Parameters
@@ -178,33 +182,57 @@ def edited(rerun: Rerun, fix: Fix, cell_of: Callable[[int | None], int | None], 
     raise CannotEdit("it is advice, and no edit that a machine can make")
 
 
-def _with_edits(rerun: Rerun, edits: Sequence[TextEdit], cell_of: Callable[[int | None], int | None]) -> Edited:
+def _with_edits(rerun: Rerun, edits: Sequence[TextEdit], cell_of: CellOf) -> Edited:
     cells, texts = list(rerun.cells), {}
-    by_text: dict[int | str, list[TextEdit]] = {}
-    for edit in edits:
-        cell = cell_of(edit.cell) if edit.cell is not None else None
-        where = edit.file if edit.file is not None else cell
-        if where is None or (isinstance(where, int) and not 1 <= where <= len(cells)):
-            raise CannotEdit("the text that it changes is in no cell and no file")
-        by_text.setdefault(where, []).append(edit)
-    try:
-        for where, own in by_text.items():
-            if isinstance(where, int):
-                cells[where - 1] = text_edit.apply(cells[where - 1], own)
-            else:
-                path = Path(rerun.folder, where)
-                texts[str(path)] = _edited_file(path, own)
-    except ValueError as error:
-        raise CannotEdit(f"the text has changed ({error})") from None
+    by_text = edits_by_text(rerun, edits, cell_of)
+    for where, own in by_text.items():
+        if isinstance(where, int):
+            cells[where - 1] = _applied(cells[where - 1], own)
+        else:
+            texts[str(Path(rerun.folder, where))] = _edited_file(Path(rerun.folder, where), own)
     first = next((step for step, cell in enumerate(rerun.order, 1) if cell in by_text), 0)
     return Edited(replace(rerun, cells=cells), texts, begins=0 if texts else first)
 
 
+def edits_by_text(rerun: Rerun, edits: Sequence[TextEdit], cell_of: CellOf) -> dict[int | str, list[TextEdit]]:
+    """Edits by the text that they change: the number of a cell, or the path of a file."""
+    found: dict[int | str, list[TextEdit]] = {}
+    for edit in edits:
+        cell = cell_of(edit.cell) if edit.cell is not None else None
+        where = edit.file if edit.file is not None else cell
+        if where is None or (isinstance(where, int) and not 1 <= where <= len(rerun.cells)):
+            raise CannotEdit("the text that it changes is in no cell and no file")
+        found.setdefault(where, []).append(edit)
+    return found
+
+
+def text_at(rerun: Rerun, where: int | str) -> str:
+    """The text of a cell or a file."""
+    if isinstance(where, int):
+        return rerun.cells[where - 1]
+    return _read(Path(rerun.folder, where))[0]
+
+
+def _applied(text: str, edits: Sequence[TextEdit]) -> str:
+    try:
+        return text_edit.apply(text, edits)
+    except ValueError as error:
+        raise CannotEdit(f"the text has changed ({error})") from None
+
+
 def _edited_file(path: Path, edits: Sequence[TextEdit]) -> str:
     """The contents of a file with edits, in its own encoding, one character a byte."""
+    text, encoding = _read(path)
+    try:
+        return _applied(text, edits).encode(encoding).decode("latin-1")
+    except UnicodeError as error:
+        raise CannotEdit(f"{path} cannot be written in its encoding ({error})") from None
+
+
+def _read(path: Path) -> tuple[str, str]:
+    """The text of a file, and its encoding."""
     try:
         content = path.read_bytes()
-        text, encoding = decode_source(content), tokenize.detect_encoding(io.BytesIO(content).readline)[0]
-        return text_edit.apply(text, edits).encode(encoding).decode("latin-1")
+        return decode_source(content), tokenize.detect_encoding(io.BytesIO(content).readline)[0]
     except (OSError, SyntaxError, UnicodeError) as error:
-        raise CannotEdit(f"{path} cannot be read, or not be written in its encoding ({error})") from None
+        raise CannotEdit(f"{path} cannot be read ({error})") from None

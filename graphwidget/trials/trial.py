@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from graphwidget.model import Finding, Fix, Trial
-from graphwidget.trials.attempt import START, Ran, attempt
+from graphwidget.trials.account import Next
+from graphwidget.trials.attempt import START, Attempt, Ran, attempt
+from graphwidget.trials.joined import joined
 from graphwidget.trials.rerun import Rerun
 
 __all__ = ["MOST_TRIED", "Trials", "can_be_tried", "in_order", "try_fixes", "with_trial"]
 
 MOST_TRIED = 3
+MOST_JOINED = 3  # further trials, of fixes for the errors to which others have led
 SECONDS = 10.0  # that one trial may take, if the program itself took less than half of that
 
 
@@ -38,21 +41,47 @@ class Trials:
 def try_fixes(ran: Ran, how: Trials) -> tuple[Finding, ...]:
     """The findings of a run, with what came of at most three trials. Fixes that passed stand first.
 
-    Of each finding fixes are tried in order until one passes; if trials are left then, the others are.
+    Of each finding fixes are tried in order until one passes. If none does, and one led to another error, the fix of
+    that error is added to it. If trials are left then, the other fixes are tried.
     """
     found = [list(finding.fixes) for finding in ran.findings]
     budget = _Budget(ran, how)
     for until_one_passes in (True, False):
         for finding, fixes in zip(ran.findings, found):
+            led: list[tuple[int, tuple[Next, ...]]] = []
             for number, fix in enumerate(fixes):
-                passed = any(one.tried is not None and one.tried.passed for one in fixes)
-                if (until_one_passes and passed) or fix.tried is not None or not can_be_tried(fix, ran.rerun):
+                if (until_one_passes and _any_passed(fixes)) or fix.tried or not can_be_tried(fix, ran.rerun):
                     continue
-                if budget.is_used_up or how.cancelled():
+                if budget.trials <= 0 or how.cancelled():
                     break
-                how.progress(fix.text)
-                fixes[number] = with_trial(fix, budget.spend(finding, fix))
+                made = budget.spend(finding, fix)
+                fixes[number] = with_trial(fix, made.trial)
+                led.append((number, made.next))
+            for number, after in led if until_one_passes else ():
+                if not _any_passed(fixes):
+                    fixes[number] = _with_next(budget, finding, fixes[number], after) or fixes[number]
     return tuple(replace(finding, fixes=in_order(fixes)) for finding, fixes in zip(ran.findings, found))
+
+
+def _any_passed(fixes: Iterable[Fix]) -> bool:
+    return any(fix.tried is not None and fix.tried.passed for fix in fixes)
+
+
+def _with_next(budget: _Budget, finding: Finding, fix: Fix, after: tuple[Next, ...]) -> Fix | None:
+    """A fix with those for the errors to which it leads, one behind the other; None if that does not help either."""
+    for one in after:
+        whole = joined(budget.ran, fix, one)
+        if whole is None:
+            continue
+        if budget.more <= 0 or budget.how.cancelled():
+            return None
+        made = budget.spend(finding, whole, joined=True)
+        if made.trial.passed:
+            return with_trial(whole, made.trial)
+        found = _with_next(budget, finding, whole, made.next)
+        if found is not None:
+            return found
+    return None
 
 
 def can_be_tried(fix: Fix, rerun: Rerun) -> bool:
@@ -77,23 +106,27 @@ def _rank(fix: Fix) -> int:
 
 
 class _Budget:
-    """How many trials, and how many seconds, are left."""
+    """How many trials, and how many seconds, are left. `more`: trials of joined fixes."""
 
     def __init__(self, ran: Ran, how: Trials) -> None:
         self.ran, self.how = ran, how
-        self.trials = MOST_TRIED
+        self.trials, self.more = MOST_TRIED, MOST_JOINED
         self.start = max(START, 2 * ran.rerun.start_seconds)
         self.seconds = how.seconds or max(SECONDS, 2 * ran.seconds)
-        self.together = MOST_TRIED * (self.seconds + self.start if how.seconds else self.start) + 1.5 * ran.seconds
+        self.together = self._left * (self.seconds + self.start if how.seconds else self.start) + 1.5 * ran.seconds
 
     @property
-    def is_used_up(self) -> bool:
-        return self.trials <= 0
+    def _left(self) -> int:
+        return self.trials + self.more
 
-    def spend(self, finding: Finding, fix: Fix) -> Trial:
+    def spend(self, finding: Finding, fix: Fix, *, joined: bool = False) -> Attempt:
         """Try a fix. Each one that is left after it keeps the time to begin."""
-        self.trials -= 1
-        whole = max(self.start, min(self.seconds + self.start, self.together - self.trials * self.start))
-        tried, seconds = attempt(self.ran, finding, fix, self.seconds, whole, self.how.cancelled)
-        self.together -= seconds
-        return tried
+        self.how.progress(fix.text)
+        if joined:
+            self.more -= 1
+        else:
+            self.trials -= 1
+        whole = max(self.start, min(self.seconds + self.start, self.together - self._left * self.start))
+        made = attempt(self.ran, finding, fix, self.seconds, whole, self.how.cancelled)
+        self.together -= made.seconds
+        return made

@@ -11,7 +11,7 @@ from IPython.core.error import UsageError
 from graphwidget.model import Fix, Trial
 from graphwidget.notebook import session
 from graphwidget.notebook.trying import CannotTry, Clicked, Trying
-from graphwidget.trials.attempt import Ran
+from graphwidget.trials.attempt import Attempt, Ran
 
 FORWARD = "w = torch.ones(3, requires_grad=True)\ny = w.exp()"
 TWICE = "y.sum().backward()\n(y * 2).sum().backward()"
@@ -62,9 +62,9 @@ def test_advice_cannot_be_tried(reused: Trying) -> None:
 def test_what_came_of_a_trial_stands_beside_the_fix_and_failures_last(reused: Trying, monkeypatch: Any) -> None:
     asked: list[Ran] = []
 
-    def attempt(ran: Ran, *_: Any) -> tuple[Trial, float]:
+    def attempt(ran: Ran, *_: Any) -> Attempt:
         asked.append(ran)
-        return Trial(False, "raised NameError: y", 1.0), 1.0
+        return Attempt(Trial(False, "raised NameError: y", 1.0), 1.0)
 
     monkeypatch.setattr("graphwidget.trials.attempt.attempt", attempt)
     first = reused.tracker().findings()[0].fixes[0]
@@ -87,7 +87,7 @@ def test_a_click_asks_first_and_can_be_cancelled(reused: Trying, monkeypatch: An
         with pytest.raises(CannotTry, match="already"):
             clicked.answer(reused, findings, key, asks["key"])
         assert clicked.cancel() and cancelled()
-        return Trial(None, "it was cancelled"), 0.1
+        return Attempt(Trial(None, "it was cancelled"), 0.1)
 
     monkeypatch.setattr("graphwidget.trials.attempt.attempt", attempt)
     _, said = clicked.answer(reused, findings, key, asks["key"])
@@ -101,7 +101,7 @@ def test_the_magic_lists_refuses_and_tries(
     reused: Trying, shell: Any, monkeypatch: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     passed = Trial(True, "ran to its end in 0.1 s", 0.1)
-    monkeypatch.setattr("graphwidget.trials.attempt.attempt", lambda *_: (passed, 1.0))
+    monkeypatch.setattr("graphwidget.trials.attempt.attempt", lambda *_: Attempt(passed, 1.0))
     capsys.readouterr()
     shell.run_line_magic("graphwidget", "try")
     assert capsys.readouterr().out.startswith("%graphwidget try 1: ")
@@ -119,7 +119,7 @@ def test_the_page_asks_and_is_answered(reused: Trying, monkeypatch: Any) -> None
     replies: list[dict[str, Any]] = []
     monkeypatch.setattr(view._actions, "_send", replies.append)
     passed = Trial(True, "ran to its end in 0.1 s", 0.1)
-    monkeypatch.setattr("graphwidget.trials.attempt.attempt", lambda *_: (passed, 1.0))
+    monkeypatch.setattr("graphwidget.trials.attempt.attempt", lambda *_: Attempt(passed, 1.0))
 
     def ask(**arguments: int) -> dict[str, Any]:
         wanted, end = len(replies) + 1, time.monotonic() + 30

@@ -52,6 +52,11 @@ class WatchedTensors:
         at = self.index.get(id(tensor))
         return at if at is not None and self.refs[at]() is tensor else None
 
+    def name(self, tensor: Any) -> str:
+        """Return the name of a tensor; empty if not watched."""
+        at = self.position(tensor)
+        return self.paths[at] if at is not None else ""
+
     def add(self, tensors: Sequence[tuple[str, Any]]) -> None:
         """Watch these, too. Those watched so far keep their positions while there is room."""
         new = []

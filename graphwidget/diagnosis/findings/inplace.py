@@ -10,6 +10,7 @@ from graphwidget.diagnosis.findings.refusals.makers import calls
 from graphwidget.diagnosis.fixes.inplace import for_inplace
 from graphwidget.diagnosis.fixes.second_backward.case import simulate
 from graphwidget.diagnosis.reuse.blame import culprit
+from graphwidget.diagnosis.reuse.carrier import Carrier
 from graphwidget.diagnosis.reuse.inplace_modules import named, with_modules
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.reuse.setting import Setting
@@ -42,11 +43,15 @@ def _finding(
     limited = _limited(record, tensor)
     if limited is not None:
         story += f" {short(limited.source)} ({where(limited)}) has `max_norm`: each call shortens rows of it in place."
-    fixes = for_inplace(record, call, graph, writes, _retained(record, call), tensor) if graph is not None else ()
+    retained = _retained(record, call)
+    carrier = Carrier(retained) if retained is not None and not retained.reuse.same_root else None
+    name = carrier.name if carrier is not None and carrier.path is not None else ""
+    older = f" `{name}` was computed before that step." if name and writes and writes[-1].optimizer else ""
+    fixes = for_inplace(record, call, graph, writes, retained, tensor) if graph is not None else ()
     return Finding(
         kind="inplace",
         severity="error",
-        text=f"{story} Its old values, which the gradient needs, are gone.",
+        text=f"{story} Its old values, which the gradient needs, are gone.{older}",
         headline=f"{opening(call.n)} needs {shown} as it was; it has been modified in place.",
         call=call.n,
         node=node,
@@ -59,6 +64,7 @@ def _finding(
         path=failed_node.path(graph, call) if graph is not None else (),
         uids=failed_node.uids(graph, call) if graph is not None else (),
         fixes=fixes,
+        names=tuple(filter(None, (tensor, name))),
     )
 
 

@@ -7,7 +7,15 @@ import re
 from dataclasses import replace
 
 from graphwidget.diagnosis.fixes import restore_graph
-from graphwidget.diagnosis.no_graph import frozen, gradients, inference_mode, own_functions, switched, unrecorded
+from graphwidget.diagnosis.no_graph import (
+    frozen,
+    gradients,
+    inference_mode,
+    measured,
+    own_functions,
+    switched,
+    unrecorded,
+)
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
 from graphwidget.diagnosis.no_graph.cutting import CUTTING, any_of
 from graphwidget.diagnosis.no_graph.differentiated_again import differentiated_again
@@ -38,7 +46,7 @@ _WHY = {
 def explain(record: Record, call: BackwardCall) -> Finding:
     """Return the finding of a call on a tensor that does not require grad, with the responsible line."""
     name = _root(call)
-    cause = _cause(record, call, name)
+    cause = measured.instead(record, call, _cause(record, call, name), lambda cut: _cut_by(record, cut))
     return Finding(
         "no_grad",
         "error",

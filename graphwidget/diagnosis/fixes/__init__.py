@@ -141,12 +141,12 @@ _SAME_ROOT: Ladder = (
     ),
     Rung(
         lambda case: case.stepped,
-        (recompute.propose, remove_call.propose),
+        (sum_losses.in_loop, recompute.propose, remove_call.propose),
         "After a step the kept graph would hold the old weights.",
     ),
     Rung(
         lambda case: case.setting.in_loop,
-        (recompute.propose, retain.propose),
+        (sum_losses.in_loop, recompute.propose, retain.propose),
         "In a loop each pass wants a graph of its own.",
     ),
     Rung(
@@ -165,7 +165,7 @@ _SAME_ROOT: Ladder = (
 _BUILT_BEFORE: Ladder = (
     Rung(
         lambda case: case.stepped,
-        (detach.propose, recompute.propose, sum_losses.in_loop),
+        (detach.propose, sum_losses.in_loop, recompute.propose),
         "The step has changed the weights of the shared part: the later loss must not go back through it.",
     ),
     Rung(
@@ -217,6 +217,11 @@ _BUILT_AFTER: Ladder = (
         "A cut takes no gradient from anything that a step changes.",
     ),
     Rung(
+        lambda case: case.not_for_the_old_part,
+        (detach.propose, recompute.propose),
+        "The loop trains other weights, and no step uses what it gives to those of the old part.",
+    ),
+    Rung(
         lambda case: case.stepped and not case.reuse.steps_modified_the_old_part and not case.setting.repeated,
         (detach.in_earlier_call, recompute.propose),
         "The step was for other weights than those of the old part: the earlier call should not have run it.",
@@ -233,7 +238,7 @@ _BUILT_AFTER: Ladder = (
     ),
     Rung(
         lambda case: case.setting.repeated and case.reuse.brings_leaves,
-        (recompute.propose, sum_losses.in_loop, retain.propose, detach.propose),
+        (sum_losses.in_loop, recompute.propose, retain.propose, detach.propose),
         "Each pass wants a graph of its own, before anything is kept or cut.",
     ),
     Rung(

@@ -14,6 +14,7 @@ from typing import Literal
 
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.containers import begins_empty
 from graphwidget.diagnosis.source.paths import local, root_of
 from graphwidget.model import CellRun, Fix, Record, Snapshot
 
@@ -22,10 +23,10 @@ _STAYS = ("module", "parameter", "leaf", "leaves", "buffer", "optimizer", "loade
 
 @dataclass(frozen=True)
 class Change:
-    """How an edit changes a path: it deletes it, rebinds it, or derives a new value from it (``h = h.detach()``)."""
+    """How an edit changes a path: it deletes, rebinds or empties it, or derives its value from it (``h.detach()``)."""
 
     path: str
-    how: Literal["deleted", "replaced", "made_of_itself"]
+    how: Literal["deleted", "replaced", "emptied", "made_of_itself"]
 
 
 def destroys(record: Record, fix: Fix, graph: Snapshot | None = None) -> str:
@@ -37,9 +38,12 @@ def destroys(record: Record, fix: Fix, graph: Snapshot | None = None) -> str:
         The graph just before the call that failed, which may have other leaves.
     """
     graphs = [one for one in (record.snapshot, graph) if one is not None]
+    texts = [run.source for run in record.runs.values()]
     for change in changes(record, fix.edit):
         kind = held_by(record, change.path, graphs)
         itself = change.how == "made_of_itself"
+        if kind is None and change.how == "emptied" and begins_empty(texts, change.path):
+            continue  # a list of plain values
         if kind is None and not itself and (change.how == "deleted" or _is_bound(record, change.path)):
             kind = "object"
         if kind == "leaves" and change.how == "deleted" and not _is_stepped(record, change.path):
@@ -80,7 +84,7 @@ def _of_statement(statement: ast.stmt) -> Iterator[Change]:
     elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         called = statement.value.func
         if isinstance(called, ast.Attribute) and called.attr == "clear":
-            yield Change(ast.unparse(called.value), "replaced")
+            yield Change(ast.unparse(called.value), "emptied")
 
 
 def _is_stepped(record: Record, path: str) -> bool:

@@ -173,6 +173,9 @@ def _cut_each_time(record: Record, pile: Pile) -> Fix | None:
     """``total += loss.detach()``; or, after the later of call and assignment, ``h = h.detach()``."""
     call, whole = pile.line.calls[-1], local(pile.name)
     last = source.last_name(whole)
+    written = _cut_what_is_written(record, pile)
+    if written is not None:
+        return written
     for run in _cells(record):
         statements = source.assigned_as(run.source, last)
         if not statements or run.cell is None or len(pile.paths) > 1:
@@ -202,11 +205,14 @@ def _cut_each_time(record: Record, pile: Pile) -> Fix | None:
         inside_loop = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1) if loop is not None else range(line + 1)
         free = not needed(record, last, {(run.cell, one) for one in inside_loop})
         return Fix("detach", text + ("" if free else _UNLESS), free, (run.cell, line), _NONE, edits=edits)
-    return _cut_what_is_written(record, pile)
+    return None
 
 
 def _cut_what_is_written(record: Record, pile: Pile) -> Fix | None:
-    """``self.mean.mul_(0.9).add_(0.1 * h.mean(0).detach())``: what the line that made it writes into it, detached."""
+    """What the line that made a tensor writes into it, or puts into its container, detached.
+
+    ``self.mean.mul_(0.9).add_(0.1 * h.mean(0).detach())``, ``shadow[name] = (0.9 * shadow[name] + 0.1 * p).detach()``.
+    """
     place = pile.graph.place_of(pile.owners[0].node)
     lasts = {source.last_name(local(path)) for path in pile.paths}
     run = next((one for one in _cells(record) if place is not None and one.cell == place.cell), None)
@@ -214,7 +220,7 @@ def _cut_what_is_written(record: Record, pile: Pile) -> Fix | None:
         return None
     (last,) = lasts
     for statement in source.statements_at(run.source, place.line or 0)[-1:]:
-        given = inplace.values_written(statement, last)
+        given = _put_into(statement, last) or inplace.values_written(statement, last)
         edits = tuple(edit for one in given for edit in containers.detached_value(run.cell, run.source, one))
         if not edits or run.cell is None:
             return None
@@ -223,6 +229,15 @@ def _cut_what_is_written(record: Record, pile: Pile) -> Fix | None:
         text = f"Write {shown} (In[{run.cell}], line {statement.lineno}).{'' if free else _UNLESS}"
         return Fix("detach", text, free, (run.cell, statement.lineno), _NONE, edits=edits)
     return None
+
+
+def _put_into(statement: ast.stmt, last: str) -> list[ast.expr]:
+    """What a statement puts into a container of that name."""
+    if not isinstance(statement, (ast.Assign, ast.AugAssign)):
+        return []
+    put = list(source.targets(statement))
+    fits = len(put) == 1 and put[0].endswith("]") and source.last_name(put[0]) == last
+    return [statement.value] if fits else []
 
 
 def _that_made(pile: Pile, run: CellRun, statements: list[tuple[ast.stmt, str]]) -> tuple[ast.stmt, str]:

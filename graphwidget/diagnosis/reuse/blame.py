@@ -49,7 +49,7 @@ def _hidden_writes(record: Record, graph: Snapshot, index: int, n: int) -> dict[
     The write itself counts where it reads what it writes to: ``y[1] *= y[2]`` saves a part of what it modifies.
     """
     made = graph.place_of(index)
-    since = [w for w in record.writes if w.after_calls <= n and _since(w.place, made)]
+    since = [w for w in record.writes if w.after_calls <= n and _since(w, made, graph.seq[index])]
     if made is not None and not reads_its_target(graph, index):
         since = [w for w in since if not _same_line(w.place, made)]
     keys = dict.fromkeys(key for w in since for key in w.storages)
@@ -81,7 +81,7 @@ def of_storage(record: Record, graph: Snapshot, index: int, key: int, n: int) ->
     if saved == {"result"}:
         writes = [*writes_to_temporary(record, graph, index, key), *writes]
     writes = [w for w in writes if w.inside is None or max(w.made) > seq]
-    later = [w for w in writes if _since(w.place, made)]
+    later = [w for w in writes if _since(w, made, seq)]
     if saved == {"result"} and made is not None:
         later = [w for w in later if graph.seq[index] not in w.made or not _same_line(w.place, made)]
     return tuple(later) or tuple(w for w in writes[-1:] if not _before(w, made, seq))
@@ -137,12 +137,17 @@ def _before(write: Write, made: Place | None, seq: int) -> bool:
     return line != (made.run, made.outer_line, made.iteration)
 
 
-def _since(write: Place, made: Place | None) -> bool:
-    """Whether a write was later than a node was made, as far as their lines show."""
-    if made is None or write.run is None or made.run is None:
+def _since(write: Write, made: Place | None, seq: int) -> bool:
+    """Whether a write was later than a node was made: by their numbers, or else as far as their lines show."""
+    if 0 <= seq < write.number:
         return True
-    if write.run != made.run or write.iteration != made.iteration:
-        return (write.run, write.iteration or 0) > (made.run, made.iteration or 0)
-    if write.outer_line != made.outer_line:
-        return (write.outer_line or 0) > (made.outer_line or 0)
-    return write.cell != made.cell or (write.line or 0) >= (made.line or 0)
+    if seq >= 0 <= write.number <= max(write.made, default=-1):  # it recorded a node of its own, while its line ran
+        return seq <= max(write.made)
+    place = write.place
+    if made is None or place.run is None or made.run is None:
+        return True
+    if place.run != made.run or place.iteration != made.iteration:
+        return (place.run, place.iteration or 0) > (made.run, made.iteration or 0)
+    if place.outer_line != made.outer_line:
+        return (place.outer_line or 0) > (made.outer_line or 0)
+    return place.cell != made.cell or (place.line or 0) >= (made.line or 0)

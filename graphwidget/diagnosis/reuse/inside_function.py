@@ -62,7 +62,8 @@ def _activation(setting: Setting) -> _Activation | None:
         local = _is_local(setting, frame)
         once = once and _calls_once(setting.text_of_cell(caller.cell), caller.line, home, frame)
         once = once or (local and one_line)
-        if not (once or (one_pass and (at(a) != at(b) or local))):
+        apart = [*map(at, here[depth:])] != [*map(at, there[depth:])]  # by a helper, which two lines call, for instance
+        if not (once or (one_pass and (apart or local))):
             break
         found = _Activation(b, depth, home, once)
     return found

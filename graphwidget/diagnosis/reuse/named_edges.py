@@ -62,10 +62,11 @@ class NamedEdges:
         return (one for one in self.all if seq[one.tensor] < since <= seq[one.user])
 
     def read_at(self, place: Place) -> Iterator[NamedEdge]:
-        """The edges of a line, in all its runs."""
+        """The edges of a line, in all its runs, and of the functions that it called."""
+        line = source_line(place)
         for one in self.all:
             made = self.graph.place_of(one.user)
-            if made is not None and source_line(made) == source_line(place):
+            if made is not None and line in map(source_line, (made, *made.stack)):
                 yield one
 
     def after(self, line: tuple[int, int]) -> Iterator[NamedEdge]:

@@ -252,12 +252,6 @@ class Reuse:
         owners = before.owners if before is not None else ()
         return tuple(o.path for o in owners if o.kind != "out" and before is not None and before.uid[o.node] in uids)
 
-    @cached_property
-    def container(self) -> str | None:
-        """The container of which several elements are carriers: ``memory`` for ``memory[0][0]``, ``memory[1][0]``."""
-        roots = [path.split("[", 1)[0] for path in self.carrier_paths if "[" in path]
-        return roots[0] if len(roots) > 1 and len(set(roots)) == 1 else None
-
     def uses_by(self, call: BackwardCall) -> list[Place]:
         """Places at which nodes of a call's own part were made that lead into the old part."""
         graph = call.graph

@@ -11,7 +11,7 @@ from graphwidget.diagnosis.source import containers
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells, Spot
 from graphwidget.diagnosis.source.paths import local, root_of
-from graphwidget.diagnosis.wording import lasting_name, root_name, source_line
+from graphwidget.diagnosis.wording import at, lasting_name, root_name, source_line
 from graphwidget.model import CellRun, Kind, Place, Snapshot
 
 __all__ = ["Setting"]
@@ -61,7 +61,13 @@ class Setting:
         """Whether one line made both calls during one run of a cell: in a loop, there or in a function."""
         a, b = self.reuse.earlier.place, self.reuse.later.place
         same_line = a.run == b.run and a.line is not None and (a.cell, a.line) == (b.cell, b.line)
-        return same_line and not self.one_comprehension and not self._side_by_side
+        return same_line and not self.one_comprehension and not self._side_by_side and not self._by_helper
+
+    @property
+    def _by_helper(self) -> bool:
+        """Whether two lines of one pass called the function that makes both calls: ``update(d_loss, opt_d)``."""
+        a, b = self.reuse.earlier.place, self.reuse.later.place
+        return a.iteration == b.iteration and [*map(at, a.stack)] != [*map(at, b.stack)]
 
     @property
     def _side_by_side(self) -> bool:

@@ -10,11 +10,32 @@ from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.paths import Steps, steps
 from graphwidget.model import TextEdit
 
-__all__ = ["EMPTY", "detached_in", "detached_value", "taken_in"]
+__all__ = ["EMPTY", "begins_empty", "detached_in", "detached_value", "taken_in"]
 
 EMPTY = ("[]", "list()", "{}", "dict()")  # what a container begins with
 _KEEPING = ("append", "appendleft", "add", "insert")
 _KEEPING_ALL = ("extend", "extendleft")
+
+
+def begins_empty(texts: Iterable[str], container: str) -> bool:
+    """Whether all that is assigned to such a name is an empty list, dict or queue, or a dict of such."""
+    last = container.rsplit(".", 1)[-1]
+    given = [pair for text in texts for pair in source.assigned_as(text, last)]
+    values = [source.given_to(s, t)[0] if isinstance(s, ast.Assign) else getattr(s, "value", None) for s, t in given]
+    return bool(given) and all(value is not None and _is_empty(value) for value in values)
+
+
+def _is_empty(value: ast.expr) -> bool:
+    if isinstance(value, ast.Dict):
+        return all(map(_is_empty, value.values))
+    if isinstance(value, ast.DictComp):
+        return _is_empty(value.value)
+    if ast.unparse(value) in EMPTY:
+        return True
+    called = ast.unparse(value.func) if isinstance(value, ast.Call) else ""
+    if called.endswith("defaultdict") and isinstance(value, ast.Call):
+        return [*map(ast.unparse, value.args)] in (["list"], ["lambda: []"])
+    return called.endswith("deque")
 
 
 def detached_in(cell: int | None, text: str, holder: str, inside: Iterable[str]) -> list[tuple[int, text_edit.Edits]]:

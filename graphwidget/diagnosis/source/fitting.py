@@ -154,7 +154,7 @@ def _hides_a_name(after: dict[int, str], written: Collection[Spot]) -> bool:
         for name, at in _bindings(inside):
             bound[name] = min(at, bound.get(name, at))
         bound = {name: at for name, at in bound.items() if (cell, at) in written}
-        own = {argument.arg for argument in _arguments(inside)}
+        own = {argument.arg for argument in _arguments(inside)} | _loop_variables(after[cell], line)
         reads = (n for n in ast.walk(inside) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
         if any(n.id not in own and n.lineno <= bound.get(n.id, 0) for n in reads):
             return True
@@ -182,10 +182,15 @@ def _names_read(texts: dict[int, str], cell: int, line: int) -> set[str]:
     nodes = list(ast.walk(found[-1])) if found else []
     own = {name for node in nodes if isinstance(node, ast.comprehension) for name in source.names_in(node.target)}
     own |= _argument_names(nodes)
-    loops = (one for one in found if isinstance(one, (ast.For, ast.AsyncFor)) and one.lineno == line)
-    own |= {name for one in loops for name in source.names_in(one.target)}
+    own |= _loop_variables(texts[cell], line)
     names = (node for node in nodes if isinstance(node, ast.Name) and node.lineno == line)
     return {node.id for node in names if isinstance(node.ctx, ast.Load)} - own
+
+
+def _loop_variables(text: str, line: int) -> set[str]:
+    """The variables of the loops that begin on a line: it may be the whole loop."""
+    loops = (s for s in source.statements_at(text, line) if isinstance(s, (ast.For, ast.AsyncFor)) and s.lineno == line)
+    return {name for one in loops for name in source.names_in(one.target)}
 
 
 def _known(texts: dict[int, str], cell: int, line: int, name: str) -> bool:

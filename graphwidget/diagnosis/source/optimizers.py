@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.torch_names import imported_from
 from graphwidget.model import CellRun
 
-__all__ = ["TRAINS", "optimized"]
+__all__ = ["TRAINS", "acts_of_training", "optimized"]
 
 # What makes something that requires grad; the class of a module in the group.
 TRAINS = re.compile(r"requires_grad=True|\.requires_grad_\(\)|\bnn\.([A-Z]\w*)\(|\bParameter\(")
+
+
+def acts_of_training(step: ast.stmt) -> Iterator[tuple[str, str]]:
+    """What a statement calls of ``loss.backward()``, ``opt.step()`` and ``opt.zero_grad()``: the object, the method.
+
+    ``env.step(action)`` is none: the step of an optimizer takes a closure at most.
+    """
+    for node in ast.walk(step):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            verb, given = node.func.attr, [*node.args, *node.keywords]
+            if verb in ("backward", "zero_grad") or (
+                verb == "step" and (not given or "closure" in source.words_in(node))
+            ):
+                yield ast.unparse(node.func.value), verb
 
 
 def optimized(runs: list[CellRun]) -> set[str]:

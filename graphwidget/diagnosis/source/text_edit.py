@@ -310,6 +310,15 @@ def apply(text: str, edits: Iterable[TextEdit]) -> str:
     return text
 
 
+def between(before: str, after: str, cell: int | None = None, file: str | None = None) -> Edits:
+    """Edits of whole lines that turn one text into another."""
+    old, new = with_ends(before), with_ends(after)
+    steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    return tuple(
+        TextEdit((i + 1, 0), (j + 1, 0), "".join(new[k:m]), cell, file) for code, i, j, k, m in steps if code != "equal"
+    )
+
+
 def apply_to(cells: Mapping[int, str], edits: Iterable[TextEdit]) -> dict[int, str]:
     """The texts of all cells with edits applied, each to its cell.
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from build import HELD, N, graph, leaf
 from records import place, placed
+from told import findings_of
 
 from graphwidget.diagnosis.findings import leak
 from graphwidget.diagnosis.source import text_edit
@@ -82,3 +83,23 @@ def test_bytes_count_once_per_storage():
         N("a", "b", (HELD, HELD), storage=(0, 0)), N("b", "", (HELD,)), storages=loop(1, str).snapshot.storages
     )
     assert bytes_held(shot, [0, 1]) == 16
+
+
+EMA = """class EMA:
+    def __init__(self, net):
+        self.shadow = {n: p.clone() for n, p in net.named_parameters()}
+    def update(self, net):
+        for n, p in net.named_parameters():
+            self.shadow[n] = 0.9 * self.shadow[n] + 0.1 * p
+net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
+ema = EMA(net)"""
+
+
+def test_entries_of_a_dict_are_one_pile_and_are_cut_where_they_are_put_in():
+    """Their keys have dots: ``shadow['0.weight']``. The line that makes the dict runs once."""
+    (found,) = findings_of(EMA, "for _ in range(4):\n    net(torch.ones(1, 2)).sum().backward()\n    ema.update(net)")
+    assert found.kind == "leak" and found.carriers == ("ema.shadow",)
+    assert found.fixes[0].edit == (
+        "- self.shadow[n] = 0.9 * self.shadow[n] + 0.1 * p",
+        "+ self.shadow[n] = (0.9 * self.shadow[n] + 0.1 * p).detach()",
+    )

@@ -1,4 +1,4 @@
-# verified: recompute_in_loop single_backward_sum retain_graph_earlier_call
+# verified: single_backward_sum recompute_in_loop retain_graph_earlier_call
 # %%
 import torch, torch.nn as nn
 class Net(nn.Module):

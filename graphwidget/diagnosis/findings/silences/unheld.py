@@ -25,7 +25,10 @@ __all__ = ["Line", "find", "replaced_at"]
 MOST_NAMED = 4
 _LISTS = (ast.List, ast.ListComp, ast.Tuple)
 _DICTS = (ast.Dict, ast.DictComp)
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)
 _REGISTERING = ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
+_ALL_OF = ("parameters", "named_parameters")
+_PASSING_ON = ("list", "tuple", "filter", "chain")
 
 
 class Line(NamedTuple):
@@ -57,15 +60,18 @@ def find(record: Record) -> Iterator[Finding]:
             yield _is_no_parameter(record, line, leaf)
     for line, leaves in contained.values():
         yield _in_container(record, line, leaves)
-    made: dict[int, tuple[Line, list[UnheldLeaf]]] = {}
-    optimizers = _optimizers(record) if left else []
+    makers = _makers(record) if left else []
+    made: dict[int, tuple[Line | None, list[UnheldLeaf]]] = {}
     for leaf in left:
-        whole = [one for one in optimizers if _is_of(one, leaf.path)] if _is_registered(record, leaf) else []
-        whole = whole or (optimizers if leaf.orphans else [])
-        if len(whole) == 1:
-            made.setdefault(id(whole[0].statement), (whole[0], []))[1].append(leaf)
-    for optimizer, leaves in made.values():
-        yield _made_too_early(record, optimizer, leaves)
+        if any(one.run.file is None and one.run.run > (leaf.place.run or 0) for one in makers):
+            continue  # an optimizer has been made since
+        registered = _is_registered(record, leaf)
+        found = [one for one in makers if registered and _is_of(one, leaf.path)] or (makers if leaf.orphans else [])
+        if len(found) == 1 or (found and leaf.orphans):
+            maker = found[0] if len(found) == 1 else None
+            made.setdefault(id(maker and maker.statement), (maker, []))[1].append(leaf)
+    for maker, leaves in made.values():
+        yield _made_too_early(record, maker, leaves)
 
 
 def _parts(path: str) -> list[str]:
@@ -204,32 +210,54 @@ def _is_no_parameter(record: Record, line: Line, leaf: UnheldLeaf) -> Finding:
 # ------------------------------------------------------------------ made after the optimizer
 
 
-def _optimizers(record: Record) -> list[Line]:
-    """The statements that make an optimizer of all parameters of a module."""
+def _makers(record: Record) -> list[Line]:
+    """The statements that make an optimizer of what a module has."""
     found = []
     for run in Cells.of(record).latest:
         tree = syntax.parse(run.source)
         for one in ast.walk(tree) if tree is not None else ():
-            if isinstance(one, (ast.Assign, ast.AnnAssign)) and OPTIMIZER.search(ast.unparse(one)):
+            if isinstance(one, _SIMPLE) and OPTIMIZER.search(ast.unparse(one)):
                 found.append(Line(run, one))
-    return [line for line in found if _module_of(line)]
+    return [line for line in found if _modules_of(line)]
 
 
-def _module_of(line: Line) -> str:
-    """The module whose `parameters()` an optimizer is made of; empty: it gets others, or only some."""
+def _modules_of(line: Line) -> tuple[str, ...]:
+    """The modules whose `parameters()` an optimizer is made of."""
+    given = _given(line)
+    asked = [node.func for node in ast.walk(given) if isinstance(node, ast.Call)] if given is not None else []
+    owners = (one.value for one in asked if isinstance(one, ast.Attribute) and one.attr in _ALL_OF)
+    # ``nn.Linear(2, 1).parameters()``: it is made here, and no variable has it
+    return tuple(dict.fromkeys(name for one in owners if is_assignable(name := ast.unparse(one))))
+
+
+def _given(line: Line) -> ast.expr | None:
+    """What the optimizer of a statement is made of: its first argument."""
     calls = [node for node in ast.walk(line.statement) if isinstance(node, ast.Call)]
-    making = [one for one in calls if OPTIMIZER.search(f"{ast.unparse(one.func)}(") and one.args]
-    given = making[-1].args[0] if making else None
-    if isinstance(given, ast.Call) and not given.args and isinstance(given.func, ast.Attribute):
-        module = ast.unparse(given.func.value)  # ``nn.Linear(2, 1)`` is made here, and no variable has it
-        return module if given.func.attr == "parameters" and is_assignable(module) else ""
-    return ""
+    making = [one for one in calls if OPTIMIZER.search(f"{ast.unparse(one.func)}(")]
+    if not making:
+        return None
+    named = [one.value for one in making[-1].keywords if one.arg == "params"]
+    return next(iter([*making[-1].args, *named]), None)
 
 
-def _is_of(optimizer: Line, path: str) -> bool:
-    """Whether a leaf's path leads through the module that an optimizer was made of."""
-    last = _module_of(optimizer).rsplit(".", 1)[-1]
-    return last in _parts(path)[:-1]
+def _takes_all(line: Line) -> bool:
+    """Whether an optimizer takes all parameters of its modules that require grad, in groups or not."""
+    for node in ast.walk(_given(line) or ast.List([], ast.Load())):
+        chosen = node.ifs if isinstance(node, ast.comprehension) else []
+        if isinstance(node, ast.Lambda):
+            chosen = [node.body]
+        elif isinstance(node, ast.Call) and not (isinstance(node.func, ast.Attribute) and node.func.attr in _ALL_OF):
+            if ast.unparse(node.func).rpartition(".")[2] not in _PASSING_ON:
+                return False
+        if not all(isinstance(one, ast.Attribute) and one.attr == "requires_grad" for one in chosen):
+            return False
+    return True
+
+
+def _is_of(maker: Line, path: str) -> bool:
+    """Whether a leaf's path leads through a module that an optimizer was made of, with all its parameters."""
+    parts = _parts(path)[:-1]
+    return _takes_all(maker) and any(one.rsplit(".", 1)[-1] in parts for one in _modules_of(maker))
 
 
 def _is_registered(record: Record, leaf: UnheldLeaf) -> bool:
@@ -245,50 +273,54 @@ def _is_registered(record: Record, leaf: UnheldLeaf) -> bool:
     return True
 
 
-def _made_too_early(record: Record, optimizer: Line, leaves: list[UnheldLeaf]) -> Finding:
+def _made_too_early(record: Record, maker: Line | None, leaves: list[UnheldLeaf]) -> Finding:
     shown = _named(leaves)
-    owner = next(iter(syntax.targets(optimizer.statement)), "the optimizer")
-    replacing = replaced_at(record, optimizer, shown)
+    owner = next(iter(syntax.targets(maker.statement)), "") if maker is not None else ""
+    replacing = replaced_at(record, maker, shown)
     orphaned = any(leaf.orphans for leaf in leaves)
-    if replacing is None:
-        why = f"{optimizer.shown} took the parameters that `{_module_of(optimizer)}` had then."
-    else:
+    held = f"the parameters that `{_modules_of(maker)[0]}` had" if maker is not None else "parameters"
+    if replacing is not None:
         does = "replaced" if orphaned else "made"
-        why = (
-            f"{replacing.shown} {does} {'it' if len(shown) == 1 else 'them'}. The optimizer has the parameters that "
-            f"`{_module_of(optimizer)}` had before, when {optimizer.shown} ran."
-        )
+        ran = f", when {maker.shown} ran" if maker is not None else ""
+        why = f"{replacing.shown} {does} {'it' if len(shown) == 1 else 'them'}. The optimizer has {held} before{ran}."
+    elif maker is not None:
+        why = f"{maker.shown} took {held} then."
+    else:
+        why = "The optimizer was made before."
     if orphaned:
         why += " It goes on with old ones, which nothing computes with any more."
+    what = f"`{owner}`" if owner else "the optimizer"
+    behind = f"that line ({where(replacing.place)})" if replacing is not None else "the module is complete"
     fix = Fix(
         "new_optimizer",
-        f"Make `{owner}` after {f'that line ({where(replacing.place)})' if replacing else 'the module is complete'}, "
-        "so that it gets the parameters of now.",
+        f"Make {what} after {behind}, so that it gets the parameters of now.",
         False,
-        at(optimizer.place),
-        edits=_moved(optimizer, replacing, owner) if replacing is not None else (),
+        at(maker.place) if maker is not None else None,
+        edits=_moved(maker, replacing, owner) if maker is not None and replacing is not None else (),
     )
-    return _finding(shown, replacing.place if replacing is not None else optimizer.place, why, leaves, fix)
+    cause = replacing or maker
+    return _finding(shown, cause.place if cause is not None else leaves[0].place, why, leaves, fix)
 
 
-def replaced_at(record: Record, optimizer: Line, leaves: tuple[str, ...]) -> Line | None:
-    """The statement that gave the module another part: of the innermost part that all paths share."""
-    common = [one[0] for one in zip(*map(_parts, leaves)) if len(set(one)) == 1]
-    for name in reversed(common if len(leaves) > 1 else _parts(leaves[0])):
-        if name.startswith("["):
-            continue
-        found = list(_assigned(record, optimizer, name))
-        if found:
-            return found[-1]
-    return None
+def replaced_at(record: Record, maker: Line | None, leaves: tuple[str, ...]) -> Line | None:
+    """The first statement that gave the module another part: for each path, of its innermost part that has one."""
+    found = []
+    for leaf in leaves:
+        parts = [(at, name) for at, name in enumerate(_parts(leaf)) if not name.startswith("[")]
+        lines = (list(_assigned(record, maker, name, at == 0)) for at, name in reversed(parts))
+        found += next((each[-1:] for each in lines if each), [])
+    return min(found, key=lambda line: (line.run.run, line.statement.lineno), default=None)
 
 
-def _assigned(record: Record, optimizer: Line, name: str) -> Iterator[Line]:
-    """Statements that set a part of that name, in the order of the cells: not where an object is first made."""
+def _assigned(record: Record, maker: Line | None, name: str, is_variable: bool) -> Iterator[Line]:
+    """Statements that set a part of that name, in the order of the cells: not where an object is first made.
+
+    A variable is made anew only where that is behind the optimizer in the same block of code.
+    """
     for run in Cells.of(record).latest:
         tree = syntax.parse(run.source)
         for node in ast.walk(tree) if tree is not None else ():
-            if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node is optimizer.statement:
+            if not isinstance(node, (ast.Assign, ast.AnnAssign)) or (maker is not None and node is maker.statement):
                 continue
             wholes = [re.sub(r"(\[[^]]*\])+$", "", target) for target in syntax.targets(node)]
             if not any(target == name or target.endswith(f".{name}") for target in wholes):
@@ -296,28 +328,34 @@ def _assigned(record: Record, optimizer: Line, name: str) -> Iterator[Line]:
             inside = syntax.function_at(run.source, node.lineno)
             if inside is not None and inside[0] is not None and inside[1].name == "__init__":
                 continue
-            home = syntax.function_at(optimizer.run.source, optimizer.statement.lineno)
-            together = inside is None or (run is optimizer.run and home is not None and inside[1] is home[1])
-            if together and (run.run, node.lineno) < (optimizer.run.run, optimizer.statement.lineno):
+            ordered = maker is not None and (inside is None or _home(maker, run) is inside[1])
+            behind = maker is not None and (run.run, node.lineno) >= (maker.run.run, maker.statement.lineno)
+            if (ordered and not behind) or (is_variable and not ordered):
                 continue
             yield Line(run, node)
 
 
-def _moved(optimizer: Line, replacing: Line, owner: str) -> Edits:
+def _home(line: Line, run: CellRun) -> ast.FunctionDef | None:
+    """The function of a line, if it is in that text."""
+    home = syntax.function_at(run.source, line.statement.lineno) if line.run is run else None
+    return home[1] if home is not None else None
+
+
+def _moved(maker: Line, replacing: Line, owner: str) -> Edits:
     """The line of the optimizer behind the replacing one, in the same block, if nothing between them reads it."""
-    text, cell = optimizer.run.source, optimizer.run.cell
-    if replacing.run is not optimizer.run:
+    text, cell = maker.run.source, maker.run.cell
+    if replacing.run is not maker.run:
         return ()
-    behind = syntax.behind(text, optimizer.statement)
+    behind = syntax.behind(text, maker.statement)
     lines = [one.lineno for one in behind]
     if replacing.statement.lineno not in lines:
         return ()
     between = behind[: lines.index(replacing.statement.lineno) + 1]
     if any(owner in syntax.paths_read(one) or owner in syntax.names_in(one) for one in between):
         return ()
-    made = text_edit.statement_lines(text, optimizer.statement)
+    made = text_edit.statement_lines(text, maker.statement)
     return (
-        *text_edit.remove(cell, text, optimizer.statement),
+        *text_edit.remove(cell, text, maker.statement),
         *text_edit.insert_after(cell, text, replacing.statement, made),
     )
 

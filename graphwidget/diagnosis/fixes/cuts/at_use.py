@@ -20,6 +20,8 @@ from graphwidget.model import BackwardCall, Place
 
 __all__ = ["at_use", "first_use"]
 
+_ABOUT = {"shape", "size", "ndim", "dim", "numel", "dtype", "device"}
+
 
 def at_use(context: CuttingContext) -> Iterator[Cut]:
     """Read the carrier detached where the later call's own part begins.
@@ -42,10 +44,8 @@ def at_use(context: CuttingContext) -> Iterator[Cut]:
 
 def first_use(context: CuttingContext, call: BackwardCall) -> Cut | None:
     """The first line that makes a part of a call's own and can read the carrier detached."""
-    edges = context.later_edges()
-    cuts = (
-        _read_detached(context, place, context.setting.carrier_names, edges) for place in context.reuse.uses_by(call)
-    )
+    edges, reuse = context.later_edges(), context.reuse
+    cuts = (_read_on_the_way(context, place, context.setting.carrier_names, edges) for place in reuse.uses_by(call))
     return next((cut for cut in cuts if cut is not None), None)
 
 
@@ -64,7 +64,7 @@ def _every_use(context: CuttingContext, inside: Collection[int]) -> Cut | None:
     parts: list[Cut] = []
     for place in dict.fromkeys(places):
         names = {name for one in edges.read_at(place) if one in into for name in one.names}
-        part = _read_detached(context, place, sorted(names), edges)
+        part = _read_on_the_way(context, place, sorted(names), edges)
         if part is not None and part not in parts:
             parts.append(part)
     parts.sort(key=lambda one: one.at or (0, 0))
@@ -79,11 +79,36 @@ def _every_use(context: CuttingContext, inside: Collection[int]) -> Cut | None:
     )
 
 
-def _read_detached(context: CuttingContext, place: Place, paths: Collection[str], edges: NamedEdges) -> Cut | None:
-    """Edits after which a line reads these tensors detached."""
+def _read_on_the_way(context: CuttingContext, place: Place, paths: Collection[str], edges: NamedEdges) -> Cut | None:
+    """Edits after which a line reads these tensors detached, or the nearest line that called its function does.
+
+    The function may know what it is given by a name of its own.
+    """
+    here = _read_detached(context, place, paths, edges)
+    frames = (*place.stack, place)
+    for depth in range(len(place.stack) - 1, -1, -1):
+        if here is not None:
+            break
+        inside = {(frame.function or "").rpartition(".")[2] for frame in frames[depth + 1 :]}
+        given = {local(path) for path in paths if ":" in path and path.split(":", 1)[0] in inside}
+        above = _read_detached(context, frames[depth], paths, edges, given)
+        here = above if above is not None and (above.edges or above.before) else None
+    return here
+
+
+def _read_detached(
+    context: CuttingContext, place: Place, paths: Collection[str], edges: NamedEdges, given: Collection[str] = ()
+) -> Cut | None:
+    """Edits after which a line reads these tensors detached.
+
+    Parameters
+    ----------
+    given
+        Names that functions which the line calls have for what it gives them.
+    """
     text = context.setting.text_of_cell(place.cell)
     read: dict[str, Edits] = {}
-    done: set[str] = set()
+    done: set[str] = set(given)
     for written, path in _as_written(context, paths, place):
         nodes = _reads(text, place.line, written)
         edits = tuple(edit for node in nodes for edit in text_edit.insert_behind(place.cell, text, node, ".detach()"))
@@ -126,7 +151,7 @@ def _reads(text: str, line: int | None, path: str, *, elements: bool = False) ->
             element = isinstance(above, ast.Subscript) and above.value is node
         called = isinstance(above, ast.Call) and above.func is node
         detached = isinstance(above, ast.Attribute) and above.attr == "detach"
-        if not (element or called or detached or _is_in_target(node, parents)):
+        if not (element or called or detached or _asks_only(above) or _is_in_target(node, parents)):
             yield node
 
 
@@ -135,6 +160,13 @@ def _reads_any_element(text: str, line: int | None, holder: str) -> list[ast.exp
     nodes = list(_reads(text, line, holder, elements=True))
     found = [node for node in nodes if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant)]
     return list(found) if len(found) == len(nodes) else []
+
+
+def _asks_only(above: ast.AST) -> bool:
+    """Whether a tensor is read for its size or the like, in which no graph begins."""
+    if isinstance(above, ast.Call):
+        return isinstance(above.func, ast.Name) and above.func.id == "len"
+    return isinstance(above, ast.Attribute) and above.attr in _ABOUT
 
 
 def _is_in_target(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:

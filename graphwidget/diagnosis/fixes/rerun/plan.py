@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from graphwidget.diagnosis.fixes.rerun.by_position import by_position
 from graphwidget.diagnosis.fixes.rerun.readers import is_used
 from graphwidget.diagnosis.fixes.rerun.rerun import AT_START, Rerun, begins_on_head_line, first_step, quoted
 from graphwidget.diagnosis.fixes.rerun.special_places import in_special_place
@@ -41,7 +42,7 @@ def _plan(setting: Setting, everything: bool) -> Rerun | None:
         return None
     again = statements_to_rerun(setting, target, everything)
     if not again:
-        return _keeper_inside_loop(setting, target)
+        return by_position(setting, target, everything) or _keeper_inside_loop(setting, target)
     if not is_used(setting, again, target.text, target.line, target.loop):
         return None
     if target.function and any(isinstance(one.node, ast.Expr) for one in again):

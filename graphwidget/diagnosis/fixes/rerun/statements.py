@@ -11,7 +11,9 @@ from graphwidget.diagnosis.fixes.rerun.rerun import Statement
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.inplace_statements import written as written_in
+from graphwidget.diagnosis.source.optimizers import acts_of_training
 from graphwidget.diagnosis.source.paths import local
+from graphwidget.diagnosis.source.running import in_running_order
 from graphwidget.model import CellRun, Place
 
 __all__ = ["Target", "places_to_rerun", "statements_to_rerun"]
@@ -48,13 +50,17 @@ class Target:
         return min(found, key=lambda s: s.col_offset)
 
 
-def statements_to_rerun(setting: Setting, target: Target, everything: bool) -> list[Statement]:
+def statements_to_rerun(
+    setting: Setting, target: Target, everything: bool, *, by_position: bool = False
+) -> list[Statement]:
     """The statements that make what has to be fresh, in order; none if running them again does not help or harms.
 
     Parameters
     ----------
     everything
         All that the later call reaches, not only what leads to freed saved tensors.
+    by_position
+        The loop gets its items from what is made again, by their positions.
     """
     found = _makers(setting, target, everything)
     if found is None:
@@ -64,7 +70,7 @@ def statements_to_rerun(setting: Setting, target: Target, everything: bool) -> l
         _add_dependents(setting, used, target.line, found)
     if target.loop is not None and target.in_cell_that_ran:
         _add_dependents(setting, source.names_in(target.loop), target.loop.lineno, found)
-        if _only_iterated(target.loop, [one.node for one in found.values()]):
+        if not by_position and _only_iterated(target.loop, [one.node for one in found.values()]):
             return []
     if not _add_beginnings(setting, found):
         return []
@@ -123,6 +129,8 @@ def _outermost(run: CellRun, line: int, setting: Setting) -> list[ast.stmt]:
     for statement in source.statements_at(run.source, line):
         if run.run == later.run and statement.lineno <= (later.outer_line or 0) <= (statement.end_lineno or 0):
             continue
+        if hasattr(statement, "body") and _trains(setting, statement) and not _holds_a_call(setting, run, statement):
+            continue  # a loop of steps that made it in passing
         side_by_side = source.beginning_at(run.source, line)
         if statement not in side_by_side or len(side_by_side) == 1:
             return [statement]
@@ -145,11 +153,23 @@ def _must_not_run_again(setting: Setting, statement: Statement) -> bool:
 
     Also a statement that builds the graph of a `.grad`: it would add to the present `.grad`, with its old graph.
     """
+    return _trains(setting, statement.node) or _holds_a_call(setting, statement.run, statement.node)
+
+
+def _holds_a_call(setting: Setting, run: CellRun, statement: ast.stmt) -> bool:
+    """Whether a statement made the earlier call, or built the graph of a `.grad`."""
     reuse = setting.reuse
     adding = [call for call in reuse.record.calls if call.api == "backward" and call.create_graph]
     places = [call.place for call in (reuse.earlier, *adding)]
-    first, last = statement.node.lineno, statement.node.end_lineno or 0
-    return any(statement.run.run == place.run and first <= (place.outer_line or 0) <= last for place in places)
+    first, last = statement.lineno, statement.end_lineno or 0
+    return any(run.run == place.run and first <= (place.outer_line or 0) <= last for place in places)
+
+
+def _trains(setting: Setting, statement: ast.stmt) -> bool:
+    """Whether a statement runs backward, or a step of an optimizer, also in a function that it calls."""
+    texts = [run.source for run in setting.reuse.record.runs.values()]
+    acts = (verb for step in in_running_order(texts, [statement]) for _, verb in acts_of_training(step))
+    return any(verb != "zero_grad" for verb in acts)
 
 
 def _add_dependents(setting: Setting, used: set[str], before: int, found: dict[_Key, Statement]) -> None:

@@ -9,6 +9,7 @@ from functools import cached_property
 from graphwidget.diagnosis.fixes.cuts.cut import Cut
 from graphwidget.diagnosis.fixes.rerun import made_once
 from graphwidget.diagnosis.fixes.rerun.plan import Rerun, rerun
+from graphwidget.diagnosis.reuse.after_loop import drops_the_gradients
 from graphwidget.diagnosis.reuse.named_edges import NamedEdges
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.reuse.setting import Setting
@@ -206,6 +207,16 @@ class Case:
             return False
         tested, moved = syntax.names_in(loop.test), syntax.changed(loop) | made_once.taken_from(loop)
         return bool(tested & {root_of(name) for name in self.reuse.carrier_paths}) and not tested & moved
+
+    @cached_property
+    def not_for_the_old_part(self) -> bool:
+        """Whether a loop steps other weights than those of the old part, and drops the gradients of these."""
+        return (
+            self.stepped
+            and self.setting.repeated
+            and not self.reuse.steps_modified_the_old_part
+            and drops_the_gradients(self.setting)
+        )
 
     # plans
 

@@ -8,52 +8,73 @@ there is no such fix.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterator, Sequence
 
 from graphwidget.diagnosis.fixes.cuts.between_passes import after_call
 from graphwidget.diagnosis.fixes.rerun.plan import Rerun
 from graphwidget.diagnosis.fixes.second_backward import earlier_call
 from graphwidget.diagnosis.fixes.second_backward.case import Case
-from graphwidget.diagnosis.reuse.carrier import Carrier
+from graphwidget.diagnosis.fixes.second_backward.filled_together import filled, filled_beside
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax, text_edit
 from graphwidget.diagnosis.source.cells import Spot
-from graphwidget.diagnosis.source.containers import EMPTY
+from graphwidget.diagnosis.source.containers import begins_empty
 from graphwidget.diagnosis.source.paths import local
+from graphwidget.diagnosis.source.running import in_running_order
 from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import lines_of
 from graphwidget.model import Fix
 
-_FILLING = ("append", "appendleft", "extend", "insert")
-_DEPTH = 4  # nested function calls that are followed
-
 
 def makes_sense(case: Case) -> bool:
-    """Whether the carriers are elements of one container that is filled again, once empty, before it is read."""
-    container = case.reuse.container
-    if container is None:
-        return False
-    plan = _filling_again(case)
-    return _is_refilled(case.setting, local(container), plan.lines if plan else ())
+    """Whether the carriers are elements of containers that are filled again, once empty, before they are read."""
+    return bool(_emptied(case))
 
 
 def propose(case: Case) -> Fix:
     """``memory.clear()`` after the earlier call; or before the lines that fill it, if these run again."""
-    container, setting = local(case.reuse.container or Carrier(case.setting).name), case.setting
-    clear, plan = f"{container}.clear()", _filling_again(case)
+    setting, plan, emptied = case.setting, _filling_again(case), _emptied(case)
+    names, clear = " and ".join(f"`{path}`" for path in emptied), [_clearing(case, path) for path in emptied]
     edits: Edits = ()
     if plan is not None and plan.at is not None:
         at: Spot | None = plan.at
         cell, line = plan.at
-        text = f"Empty `{container}` before In[{cell}], line {line} and fill it again. {plan.sentence}"
-        edits = (*text_edit.insert_before(cell, setting.text_of_cell(cell), line, [clear]), *plan.edits)
+        text = f"Empty {names} before In[{cell}], line {line} and fill it again. {plan.sentence}"
+        edits = (*text_edit.insert_before(cell, setting.text_of_cell(cell), line, clear), *plan.edits)
     else:
         at = after_call(setting, case.reuse.earlier, case.reuse.later.carriers[:1])
-        text = f"Empty `{container}` after {earlier_call.named(case.reuse.earlier)}: `{clear}`."
+        shown = ", ".join(f"`{line}`" for line in clear)
+        text = f"Empty {names} after {earlier_call.named(case.reuse.earlier)}: {shown}."
         if at is not None:
-            edits = text_edit.insert_after(at[0], setting.text_of_cell(at[0]), at[1], [clear])
-    price = "What it holds is used once."
+            edits = text_edit.insert_after(at[0], setting.text_of_cell(at[0]), at[1], clear)
+    price = "What it holds is used once." if len(emptied) == 1 else "What they hold is used once."
     return Fix(id="clear_buffer", text=text, verified=case.works_if_fresh, at=at, price=price, edits=edits)
+
+
+def _emptied(case: Case) -> list[str]:
+    """The containers to empty: those that hold the carriers, and what is filled together with them. Empty: not so."""
+    paths = [path for path in case.reuse.carrier_paths if "[" in path]
+    held = list(dict.fromkeys(local(path).split("[", 1)[0] for path in paths))
+    if len(paths) < 2 or len(paths) < len(case.reuse.carrier_paths):
+        return []
+    plan, texts = _filling_again(case), [run.source for run in case.setting.reuse.record.runs.values()]
+    if not all(_is_refilled(case.setting, path, plan.lines if plan else ()) for path in held):
+        return []
+    if plan is not None:
+        return held
+    beside = filled_beside(texts, _runs_again(case.setting), held)
+    if beside is None or not all(_is_refilled(case.setting, path, ()) for path in beside):
+        return []
+    return [*held, *beside]
+
+
+def _clearing(case: Case, container: str) -> str:
+    """``memory.clear()``; of a dict of lists each list."""
+    keyed = (local(path)[len(container) :] for path in case.reuse.carrier_paths if local(path).startswith(container))
+    if any(re.match(r"\[['\"].*\]\[", rest) for rest in keyed):
+        return f"for each in {container}.values(): each.clear()"
+    return f"{container}.clear()"
 
 
 def _filling_again(case: Case) -> Rerun | None:
@@ -68,7 +89,7 @@ def _is_refilled(setting: Setting, container: str, plan: Sequence[str]) -> bool:
     before it reads the container; a loop over the container, or one that runs while it has something, would end early.
     """
     texts = [run.source for run in setting.reuse.record.runs.values()]
-    if not _begins_empty(texts, container):
+    if not begins_empty(texts, container):
         return False
     uses = _Uses(texts, container.rsplit(".", 1)[-1])
     if plan:
@@ -77,17 +98,13 @@ def _is_refilled(setting: Setting, container: str, plan: Sequence[str]) -> bool:
     loops = list(_loops(setting))
     if any(uses.mentions(_head(loop)) for loop in loops):
         return False
-    again = loops[-1].body if loops else _cell_again(setting)
-    return uses.first(again) == "fill"
+    return uses.first(_runs_again(setting)) == "fill"
 
 
-def _begins_empty(texts: Collection[str], container: str) -> bool:
-    """Whether all that the cells assign to such a name is an empty list, dict or queue."""
-    last = container.rsplit(".", 1)[-1]
-    given = [pair for text in texts for pair in syntax.assigned_as(text, last)]
-    values = [syntax.given_to(s, t)[0] if isinstance(s, ast.Assign) else getattr(s, "value", None) for s, t in given]
-    shown = [ast.unparse(value) for value in values if value is not None]
-    return bool(shown) and all(one in EMPTY or one.split("(", 1)[0].endswith("deque") for one in shown)
+def _runs_again(setting: Setting) -> list[ast.stmt]:
+    """The statements of a pass: those of the loop around both calls, or of the cell that was run again."""
+    loops = list(_loops(setting))
+    return loops[-1].body if loops else _cell_again(setting)
 
 
 def _loops(setting: Setting) -> Iterator[ast.For | ast.While]:
@@ -124,28 +141,10 @@ class _Uses:
 
     def first(self, body: Collection[ast.stmt]) -> str | None:
         """What comes first in some statements, ``fill`` or ``read``; None: neither."""
-        return next(self._in_order(body), None)
-
-    def _in_order(self, body: Collection[ast.stmt], depth: int = 0) -> Iterator[str]:
-        for statement in body:
-            for step in syntax.steps_of(statement):
-                yield from self._of_step(step, depth)
-
-    def _of_step(self, step: ast.stmt, depth: int) -> Iterator[str]:
-        for called in syntax.calls_in(step) if depth < _DEPTH else ():
-            for function in self._functions(called.rsplit(".", 1)[-1]):
-                yield from self._in_order(function.body, depth + 1)
-        if self.mentions(step):
-            yield "fill" if self._fills(step) else "read"
-
-    def _functions(self, name: str) -> list[ast.FunctionDef]:
-        return [function for text in self.texts for function in syntax.functions_of(text, name)]
+        named = (step for step in in_running_order(self.texts, body) if self.mentions(step))
+        return next(("fill" if self._fills(step) else "read" for step in named), None)
 
     def _fills(self, step: ast.stmt) -> bool:
         """Whether all that a step does to the container is to put something in."""
         named = [n for n in ast.walk(step) if self.name in (getattr(n, "id", None), getattr(n, "attr", None))]
-        calls = [n.func for n in ast.walk(step) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
-        filled = [f.value for f in calls if f.attr in _FILLING]
-        if isinstance(step, ast.AugAssign) and isinstance(step.op, ast.Add):
-            filled.append(step.target)
-        return len(named) == 1 and named[0] in filled
+        return len(named) == 1 and named[0] in list(filled(step))

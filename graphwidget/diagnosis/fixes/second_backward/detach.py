@@ -79,10 +79,11 @@ def _starved(case: Case) -> tuple[str, ...]:
     """Trained leaves that get no gradient from the later call once the old part is cut off.
 
     If the old part is a term of the loss, these are all leaves behind that term, which is a constant then. In a pass
-    that carries a state over there are none: a leaf behind the state alone was reached when the state began.
+    that carries a state over there are none: a leaf behind the state alone was reached when the state began. Nor are
+    there any where the program drops the gradients.
     """
     reuse, setting = case.reuse, case.setting
     if setting.only_added:
         inside = reachable(reuse.graph, reuse.boundary)
         return setting.leaf_names(index for index in inside if index in reuse.graph.leaves)
-    return () if setting.carried_state else setting.leaf_names(reuse.starved)
+    return () if setting.carried_state or case.not_for_the_old_part else setting.leaf_names(reuse.starved)

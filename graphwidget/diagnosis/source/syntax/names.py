@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 from graphwidget.diagnosis.source.syntax.statements import steps_of
 
+_INDEX = re.compile(r"""\[(?:'[^']*'|"[^"]*"|[^\]])*\]""")
+
 
 def names_in(node: ast.AST) -> set[str]:
     """Names anywhere in a node."""
@@ -64,8 +66,8 @@ def carried(statement: ast.stmt) -> set[str]:
 
 
 def last_name(path: str) -> str:
-    """``mean`` of ``net.norms[0].mean``, ``avg`` of ``avg[0]``."""
-    return re.sub(r"\[.*$", "", path.rsplit(".", 1)[-1])
+    """``mean`` of ``net.norms[0].mean``, ``avg`` of ``avg[0]`` and of ``avg['net.weight']``."""
+    return _INDEX.sub("", path).rsplit(".", 1)[-1]
 
 
 def calls_in(node: ast.AST) -> Iterator[str]:

@@ -3,6 +3,8 @@
 import pytest
 from told import findings_of, said
 
+from graphwidget.model import Finding
+
 LOOP = "for _ in range(4):\n    opt.zero_grad()\n    loss = net(torch.ones(2, 3)).pow(2).sum()\n    loss.backward()\n    opt.step()"
 LISTED = (
     "class Net(nn.Module):\n"
@@ -108,3 +110,41 @@ def test_a_leaf_that_is_updated_by_hand_is_trained() -> None:
         "    with torch.no_grad():\n        scale -= 0.1 * scale.grad\n    scale.grad = None"
     )
     assert not said(loop)
+
+
+GROWS = """class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(3, 3), nn.Linear(3, 1)
+    def widen(self):
+        head = nn.Linear(3, 2)
+        self.head = head
+    def forward(self, x): return self.head(self.body(x))
+def optimizer(m, lr): return torch.optim.SGD([{"params": m.parameters(), "weight_decay": 0.0}], lr=lr)
+net = Net()
+opt = optimizer(net, 0.1)
+net.widen()"""
+
+
+def _untrained(made: str) -> list[Finding]:
+    return [one for one in findings_of(made, LOOP) if "never trained" in one.headline]
+
+
+def test_an_optimizer_of_groups_that_a_function_returns() -> None:
+    (found,) = _untrained(GROWS)
+    assert found.names == ("net.head.weight", "net.head.bias")
+    assert found.cause is not None and found.cause.line == 7, "where the part was replaced, in a method"
+    assert "with old ones, which nothing computes with any more" in found.text
+
+
+def test_with_two_optimizers_the_replaced_part_is_still_told() -> None:
+    other = GROWS + "\nD = nn.Linear(1, 1)\nopt_d = torch.optim.SGD(D.parameters(), 0.1)"
+    (found,) = _untrained(other)
+    assert found.cause is not None and found.cause.line == 7 and "`opt_d`" not in found.text
+
+
+def test_a_choice_of_parameters_is_no_mistake() -> None:
+    chosen = GROWS.replace("\nnet.widen()", "").replace(
+        '[{"params": m.parameters(), "weight_decay": 0.0}]', '[p for n, p in m.named_parameters() if "body" in n]'
+    )
+    assert not _untrained(chosen)

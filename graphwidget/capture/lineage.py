@@ -1,0 +1,303 @@
+"""Measures where values leave the graph, while a program runs: from operation to operation.
+
+PyTorch hands every operation that Python code calls on tensors to an active mode (`torch.overrides.TorchFunctionMode`).
+An operation that is given a value with a graph and returns one without is a *cut*. A value without a graph remembers
+the cuts behind it, and the frozen parameters that it was made from. So for the root of a call that fails, the lines
+that left it without a graph are known, however the program is written.
+
+This costs several times what the operations cost. So it is used only where a program runs once more for that purpose.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode, resolve_name
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from graphwidget.model import FrozenModule, Lineage, MeasuredCut, TextLine
+
+__all__ = ["LineageMode"]
+
+_MOST_CUTS = 500  # places and operations, in all
+_MOST_BEHIND = 64  # cuts that one value remembers
+_MOST_LOOKS = 30  # times that the leaves behind one cut are looked up
+_MOST_NODES = 3000  # of a graph, looked at for leaves
+_MOST_NUMBERS = 1000  # numbers of which it is remembered what they were taken from
+_AS_NUMBERS = ("item", "tolist", "__float__", "__int__", "__bool__")
+
+_OWN = str(Path(__file__).resolve().parents[1])
+Lines = Callable[[], tuple[TextLine, ...]]
+
+
+@dataclass(eq=False)
+class _Cut:
+    """A place and an operation. `leaves`: by their ids. `into`: it wrote in place into something that stays."""
+
+    lines: tuple[TextLine, ...]
+    by: str
+    grad_mode: bool
+    into: bool
+    leaves: dict[int, weakref.ref[Any]] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)
+    times: int = 0
+    last: int = 0  # the higher, the later it ran last
+
+
+@dataclass(frozen=True)
+class _Behind:
+    """What a value without a graph was made from: cuts, in their order, and frozen parameters."""
+
+    cuts: tuple[_Cut, ...] = ()
+    frozen: tuple[weakref.ref[Any], ...] = ()
+
+    def __or__(self, other: _Behind) -> _Behind:
+        if not other.cuts and not other.frozen:
+            return self
+        cuts = tuple(dict.fromkeys((*self.cuts, *other.cuts)))[-_MOST_BEHIND:]
+        return _Behind(cuts, tuple(dict.fromkeys((*self.frozen, *other.frozen))))
+
+
+class LineageMode(TorchFunctionMode):
+    """Active from `begin` on, for the rest of the process.
+
+    Parameters
+    ----------
+    lines
+        The lines of the user's own code that are running, the innermost first.
+    name
+        The name of a leaf; empty: it has none, or none is known yet.
+    """
+
+    def __init__(self, lines: Lines, name: Callable[[Any], str]) -> None:
+        super().__init__()
+        self._lines, self._name = lines, name
+        self._behind = WeakTensorKeyDictionary()
+        self._cuts: dict[tuple[TextLine, str], _Cut] = {}
+        self._numbers: dict[float, _Cut] = {}
+        self._ran = 0
+        self._switched_off = WeakTensorKeyDictionary()  # parameter -> lines at which it was frozen
+        self._optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._cleared: list[weakref.ref[Any]] = []  # whose gradients were cleared since the last call
+
+    def begin(self) -> None:
+        """Measure from now on."""
+        self._watch_optimizers()
+        self.__enter__()
+
+    def called(self) -> None:
+        """A backward call begins, and it is not the one that is asked for."""
+        self._cleared.clear()
+
+    def _watch_optimizers(self) -> None:
+        made, cleared = torch.optim.Optimizer.__init__, torch.optim.Optimizer.zero_grad
+
+        def init(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+            self._optimizers.add(optimizer)
+            made(optimizer, *args, **kwargs)
+
+        def zero_grad(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            self._cleared.append(weakref.ref(optimizer))
+            return cleared(optimizer, *args, **kwargs)
+
+        torch.optim.Optimizer.__init__ = init  # type: ignore[method-assign, assignment]
+        torch.optim.Optimizer.zero_grad = zero_grad  # type: ignore[method-assign]
+
+    # ------------------------------------------------------------------ operations
+
+    def __torch_function__(
+        self, func: Any, types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Run an operation, and note what came of it."""
+        kwargs = kwargs or {}
+        if sys._getframe(1).f_code.co_filename.startswith(_OWN):
+            return func(*args, **kwargs)
+        given = list(_tensors((args, kwargs)))
+        with_graph = [one for one in given if one.requires_grad]
+        result = func(*args, **kwargs)
+        try:
+            self._note(func, args, kwargs, given, with_graph, result)
+        except Exception:  # a tensor of a kind of its own: what is not known is not told
+            pass
+        return result
+
+    def _note(
+        self, func: Any, args: Any, kwargs: Mapping[str, Any], given: list[Any], with_graph: list[Any], result: Any
+    ) -> None:
+        by = _name(func)
+        if by in ("requires_grad", "requires_grad_"):
+            flag = args[1] if len(args) > 1 else kwargs.get("requires_grad", True)
+            if not flag and _is_parameter(args[0]):
+                self._switched_off[args[0]] = self._lines()
+            return
+        if by == "grad":
+            return  # a gradient is no value that the tensor was computed from
+        if by in _AS_NUMBERS:
+            if with_graph:
+                self._numbers_leave(self._cut(by, with_graph, into=False), result)
+            return
+        outputs = [one for one in _tensors((result,)) if not one.requires_grad]
+        into = by.endswith("_") and not by.endswith("__")
+        if by == "__setitem__" and not args[0].requires_grad:
+            outputs, into = [args[0]], True
+        if not outputs:
+            return
+        behind = _Behind()
+        for one in given:
+            if not one.requires_grad:
+                behind |= self._behind.get(one, _Behind())
+                if _is_parameter(one):
+                    behind |= _Behind(frozen=(weakref.ref(one),))
+        if with_graph:
+            behind |= _Behind((self._cut(by, with_graph, into=into and torch.is_grad_enabled() is False),))
+        elif not given and by in ("tensor", "as_tensor", "full"):
+            behind |= _Behind(tuple(self._known_numbers(args)))
+        if behind.cuts or behind.frozen:
+            for one in outputs:
+                if not _is_parameter(one):
+                    self._behind[one] = behind
+
+    def _cut(self, by: str, values: list[Any], *, into: bool) -> _Cut:
+        lines = self._lines()
+        key = (lines[0] if lines else TextLine(None, None, 0), by)
+        cut = self._cuts.get(key)
+        if cut is None:
+            cut = _Cut(lines, by, torch.is_grad_enabled(), into)
+            if len(self._cuts) < _MOST_CUTS:
+                self._cuts[key] = cut
+        self._ran += 1
+        cut.last = self._ran
+        cut.times += 1
+        if cut.times <= _MOST_LOOKS:
+            for leaf in _leaves(values):
+                cut.leaves.setdefault(id(leaf), weakref.ref(leaf))
+                if not cut.names.get(id(leaf)):
+                    cut.names[id(leaf)] = self._name(leaf)
+        return cut
+
+    def _numbers_leave(self, cut: _Cut, result: Any) -> None:
+        for number in _numbers(result):
+            if len(self._numbers) < _MOST_NUMBERS:
+                self._numbers[number] = cut
+
+    def _known_numbers(self, args: Any) -> Iterator[_Cut]:
+        for number in _numbers(args):
+            if number in self._numbers:
+                yield self._numbers[number]
+
+    # ------------------------------------------------------------------ the answer
+
+    def measured(self, call: int | None, outputs: Any = (), frames: Iterable[FrameType] = ()) -> Lineage:
+        """What is known now.
+
+        Parameters
+        ----------
+        call, outputs
+            The n and the roots of the call that is about to fail.
+        frames
+            Those of the user's own code that is running.
+        """
+        wanted = self._wanted()
+        behind = _Behind()
+        for one in _tensors((outputs,)):
+            behind |= self._behind.get(one, _Behind())
+        # What a loop writes into something that stays is seldom the line that was meant to pass a gradient on.
+        order = sorted(behind.cuts, key=lambda cut: (cut.into, -cut.last))
+        root = tuple(_as_measured(cut, wanted) for cut in order)
+        meant = [one for ref in behind.frozen if (one := ref()) is not None and id(one) in wanted]
+        frozen = tuple(
+            FrozenModule(name, self._switched_off.get(first, ())) for name, first in _modules_of(meant, frames)
+        )
+        everything = tuple(_as_measured(cut, wanted) for cut in sorted(self._cuts.values(), key=lambda cut: cut.last))
+        return Lineage(call, root, frozen, everything)
+
+    def _wanted(self) -> set[int]:
+        """The ids of the parameters that the optimizer of this call trains."""
+        asked = [one for ref in self._cleared if (one := ref()) is not None] or list(self._optimizers)
+        return {id(parameter) for one in asked for group in one.param_groups for parameter in group["params"]}
+
+
+def _as_measured(cut: _Cut, wanted: set[int]) -> MeasuredCut:
+    alive = [one for ref in cut.leaves.values() if (one := ref()) is not None]
+    known = tuple(sorted(filter(None, cut.names.values())))
+    return MeasuredCut(cut.lines, cut.by, cut.grad_mode, known, any(id(one) in wanted for one in alive))
+
+
+def _modules_of(parameters: list[Any], frames: Iterable[FrameType]) -> Iterator[tuple[str, Any]]:
+    """The variables of running code that hold the smallest modules with such parameters, each with one of them."""
+    left = {id(one): one for one in parameters}
+    found: list[tuple[int, str, set[int]]] = []
+    for frame in frames:
+        for name, value in (*frame.f_locals.items(), *frame.f_globals.items()):
+            if isinstance(value, torch.nn.Module) and not name.startswith("_"):
+                own = {id(one) for one in value.parameters()}
+                found.append((len(own), name, own & set(left)))
+            elif name == "self":
+                for attribute, one in getattr(value, "__dict__", {}).items():
+                    if isinstance(one, torch.nn.Module):
+                        own = {id(each) for each in one.parameters()}
+                        found.append((len(own), f"self.{attribute}", own & set(left)))
+    for _, name, own in sorted(found, key=lambda one: one[0]):
+        mine = own & set(left)
+        if mine:
+            yield name, left[next(iter(mine))]
+            left = {key: one for key, one in left.items() if key not in mine}
+
+
+def _name(func: Any) -> str:
+    """``detach`` of ``torch.Tensor.detach``, ``data`` of the property."""
+    return (
+        (resolve_name(func) or getattr(func, "__name__", ""))
+        .removesuffix(".__get__")
+        .removesuffix(".__set__")
+        .rpartition(".")[2]
+    )
+
+
+def _is_parameter(value: Any) -> bool:
+    return isinstance(value, torch.nn.Parameter)
+
+
+def _tensors(value: Any, depth: int = 4) -> Iterator[Any]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif depth and isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _tensors(one, depth - 1)
+    elif depth and isinstance(value, dict):
+        yield from _tensors(list(value.values()), depth)
+
+
+def _numbers(value: Any, depth: int = 3) -> Iterator[float]:
+    """The numbers in a value; a program has many zeros and ones, which tell nothing."""
+    if isinstance(value, float) and value not in (0.0, 1.0, -1.0):
+        yield value
+    elif depth and isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _numbers(one, depth - 1)
+
+
+def _leaves(values: Iterable[Any]) -> Iterator[Any]:
+    """The leaves that require grad behind some values."""
+    queue: list[Any] = []
+    for one in values:
+        if one.grad_fn is None:
+            yield one
+        else:
+            queue.append(one.grad_fn)
+    seen = set(queue)
+    for node in queue:
+        leaf = getattr(node, "variable", None)
+        if isinstance(leaf, torch.Tensor):
+            yield leaf
+        for following, _ in node.next_functions:
+            if following is not None and following not in seen and len(seen) < _MOST_NODES:
+                seen.add(following)
+                queue.append(following)

@@ -1,0 +1,140 @@
+"""The line that left a root without a graph, where the program has run once more to measure that.
+
+The text of a program shows what its author could have meant by each line, and the measurement which of them it was. So
+a cause that the text gives stays if the measurement confirms its line; else the measured one takes its place.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+from graphwidget.diagnosis.no_graph.cause import Cause
+from graphwidget.diagnosis.no_graph.origins import Cut
+from graphwidget.diagnosis.no_graph.values import Values
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.wording import at as line_of
+from graphwidget.diagnosis.wording import place_of, short, where
+from graphwidget.model import BackwardCall, CellRun, Fix, FrozenModule, MeasuredCut, Record, TextLine
+
+__all__ = ["cut_at", "instead"]
+
+# Operations of which the second result has no graph, and other names of operations that a line may use.
+_PAIRS = ("max", "min", "sort", "topk", "median", "kthvalue", "mode")
+_ALSO = {"__float__": "item", "__int__": "item", "as_tensor": "tensor"}
+
+
+def instead(record: Record, call: BackwardCall, found: Cause, cause_of: Callable[[Cut], Cause]) -> Cause:
+    """The measured cause, where the one that was found in the text is another; else that one.
+
+    Parameters
+    ----------
+    cause_of
+        Makes the cause of a cut.
+    """
+    lineage = record.lineage
+    if lineage is None or lineage.call != call.n:
+        return found
+    meant = [cut for cut in lineage.behind_root if cut.wanted]
+    if not meant and lineage.frozen:
+        return found if _is_at(record, found, lineage.frozen[0].lines) else _thaw(record, call, lineage.frozen[0])
+    meant = meant or list(lineage.behind_root)
+    if any(_is_at(record, found, cut.lines) for cut in meant):
+        return found
+    cuts = [one for cut in meant if (one := cut_at(record, cut)) is not None]
+    return cause_of(cuts[0]._replace(alone=len(cuts) == 1)) if cuts else found
+
+
+def cut_at(record: Record, measured: MeasuredCut) -> Cut | None:
+    """The statement of a measured cut; None if it is not known what switched grad mode off there."""
+    values = Values([run for _, run in sorted(record.runs.items())])
+    found = list(_statements(record, measured.lines))
+    if measured.grad_mode:
+        by = "indices" if measured.by in _PAIRS else _ALSO.get(measured.by, measured.by)
+        return Cut(*found[0], by, None, True, True, frozenset()) if found else None
+    for run, statement in found:
+        switch = values.switch_around(list(values.runs).index(run), statement)
+        if switch is not None and switch.off is not False:
+            return Cut(run, statement, switch.text, switch.outer, True, True, frozenset())
+    return None
+
+
+def _statements(record: Record, lines: tuple[TextLine, ...]) -> Iterator[tuple[CellRun, ast.stmt]]:
+    """The innermost statements at some lines."""
+    for line in lines:
+        run = _run_of(record, line)
+        statements = source.statements_at(run.source, line.line) if run is not None else []
+        if run is not None and statements:
+            yield run, statements[-1]
+
+
+def _run_of(record: Record, line: TextLine) -> CellRun | None:
+    """The last run of a line's cell, or its file."""
+    runs = [run for _, run in sorted(record.runs.items()) if run.file == line.file]
+    fitting = runs if line.file is not None else [run for run in runs if run.cell == line.cell]
+    return fitting[-1] if fitting else None
+
+
+def _is_at(record: Record, cause: Cause, lines: tuple[TextLine, ...]) -> bool:
+    """Whether a cause is at one of some lines, or at the block or decorator around one."""
+    place = cause.place
+    if place is None or place.line is None:
+        return False
+    for line in lines:
+        run = _run_of(record, line)
+        if run is not None and (run.file, run.cell) == (place.file, place.cell):
+            around = source.statements_at(run.source, line.line)
+            begun = {one.lineno for one in around if not isinstance(one, (ast.FunctionDef, ast.ClassDef))}
+            if place.line in begun | {line.line}:
+                return True
+    return False
+
+
+def _thaw(record: Record, call: BackwardCall, module: FrozenModule) -> Cause:
+    """The cause that a module which the optimizer of the call trains is frozen, and nothing has thawed it since."""
+    froze = next(iter(_statements(record, module.lines)), None)
+    name, spot = module.name, None
+    edits: text_edit.Edits = ()
+    text = f"No parameter of `{name}` that should train requires grad."
+    place = None
+    if froze is not None:
+        place = place_of(froze[0], froze[1].lineno)
+        text = (
+            f"{short(ast.unparse(froze[1]))} ({where(place)}) froze `{name}`, and its parameters did not require grad "
+            "when the loss was computed from it."
+        )
+    used = _first_use(record, call, name)
+    sentence = f"Let `{name}` require grad again before its loss is computed."
+    if used is not None:
+        run, statement = used
+        spot = line_of(place_of(run, statement.lineno))
+        line = f"{name}.requires_grad_(True)"
+        edits = text_edit.insert_before(run.cell, run.source, statement, [line])
+        sentence = f"Let `{name}` require grad again: `{line}` before {where(place_of(run, statement.lineno))}."
+    return Cause(text, Fix("unfreeze", sentence, False, spot, edits=edits), place)
+
+
+def _first_use(record: Record, call: BackwardCall, name: str) -> tuple[CellRun, ast.stmt] | None:
+    """The last statement before the call, in its block, that calls the module."""
+    run = next((one for _, one in sorted(record.runs.items(), reverse=True) if one.cell == call.place.cell), None)
+    if run is None or call.place.line is None:
+        return None
+    around = source.statements_at(run.source, call.place.line)
+    for block in reversed(list(_blocks(run.source, around))):
+        before = [one for one in block if one.lineno <= call.place.line and name in source.calls_in(one)]
+        if before:
+            return run, before[-1]
+    return None
+
+
+def _blocks(text: str, around: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
+    """The blocks of statements around a line, the outermost first."""
+    tree = source.parse(text)
+    if tree is not None:
+        yield tree.body
+    for one in around:
+        for part in ("body", "orelse", "finalbody"):
+            block = getattr(one, part, None)
+            if isinstance(block, list) and any(inner in block for inner in around):
+                yield block

@@ -1,0 +1,77 @@
+"""Where values left the graph, measured while the program ran once more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["FrozenModule", "Lineage", "MeasuredCut", "TextLine"]
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """A line of a cell (its number) or of a file (its path as in `Place.file`)."""
+
+    cell: int | None
+    file: str | None
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredCut:
+    """An operation that was given values with a graph, and returned values without one.
+
+    Attributes
+    ----------
+    lines
+        The lines of the user's own code that were running, the innermost first.
+    by
+        The name of the operation: ``detach``, ``item``, ``argmax``, ``linear``.
+    grad_mode
+        Whether grad mode was on.
+    leaves
+        Names of leaves behind the values, as far as they have some.
+    wanted
+        Whether one of them is trained by the optimizer whose call this is; see `Lineage`.
+    """
+
+    lines: tuple[TextLine, ...]
+    by: str
+    grad_mode: bool
+    leaves: tuple[str, ...] = ()
+    wanted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenModule:
+    """A module of which parameters that should be trained do not require grad.
+
+    `name` is a variable of the code that calls backward. `lines`: where that was switched off, the innermost first.
+    """
+
+    name: str
+    lines: tuple[TextLine, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """What the root of the call that failed was made from, and all cuts of the program.
+
+    What should be trained is what the optimizer has whose gradients were cleared last before the call; where none
+    were, what all optimizers have.
+
+    Attributes
+    ----------
+    call
+        The n of the call that failed; None: none did.
+    behind_root
+        The cuts behind its root, the last one first.
+    frozen
+        Modules behind its root that should be trained and are frozen.
+    cuts
+        All cuts, in their order.
+    """
+
+    call: int | None
+    behind_root: tuple[MeasuredCut, ...] = ()
+    frozen: tuple[FrozenModule, ...] = ()
+    cuts: tuple[MeasuredCut, ...] = ()

@@ -1,0 +1,93 @@
+"""Runs a program once more to measure where values left the graph."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from graphwidget.diagnosis.diagnose import diagnose
+from graphwidget.model import FrozenModule, Lineage, MeasuredCut, TextLine
+from graphwidget.trials.attempt import MEMORY, START, Ran, run
+from graphwidget.trials.rerun import Job
+from graphwidget.trials.supervised import Limits
+
+__all__ = ["wants_lineage", "with_lineage"]
+
+SECONDS = 10.0  # that it may take, if the program itself took less than a quarter of that
+
+
+def wants_lineage(ran: Ran) -> bool:
+    """Whether a finding depends on which line cut the graph."""
+    return any(finding.kind == "no_grad" for finding in ran.findings) or bool(ran.record.starved)
+
+
+def with_lineage(ran: Ran, seconds: float | None) -> Ran:
+    """The run with the findings that follow from its measured lineage; as it is, where it could not be measured.
+
+    Parameters
+    ----------
+    seconds
+        How long the program may run; None: as for a trial.
+    """
+    call = next((finding.call for finding in ran.findings if finding.kind == "no_grad"), None)
+    start = max(START, 2 * ran.rerun.start_seconds)
+    seconds = seconds or max(SECONDS, 4 * ran.seconds)
+    lineage = _lineage_of(ran, call, seconds, seconds + start)
+    if lineage is None:
+        return ran
+    record = replace(ran.record, lineage=lineage)
+    return replace(ran, record=record, findings=diagnose(record))
+
+
+def _lineage_of(
+    ran: Ran, call: int | None, seconds: float, whole: float, cancelled: Callable[[], bool] = lambda: False
+) -> Lineage | None:
+    """Measure a program's lineage in a child process; None: that failed.
+
+    Parameters
+    ----------
+    call
+        The n of the call whose root has no graph; None: the program runs to its end.
+    seconds, whole
+        How long the program may run; how long the child may live.
+    """
+    rerun = ran.rerun
+    with tempfile.TemporaryDirectory() as folder:
+        job = Job(
+            rerun.target,
+            list(rerun.arguments),
+            rerun.module,
+            list(rerun.cells),
+            list(rerun.order),
+            rerun.notebook,
+            {},
+            ran.begun,
+            call,
+            seconds,
+            time.time() + whole - 1.0,
+            str(Path(folder, "lineage.json")),
+            lineage=True,
+        )
+        run(job, rerun, Path(folder), Limits(whole, 2 * ran.memory + MEMORY), cancelled)
+        left = Path(job.account)
+        return _read(json.loads(left.read_text(encoding="utf-8"))) if left.exists() else None
+
+
+def _read(fields: Mapping[str, Any]) -> Lineage:
+    frozen = tuple(FrozenModule(one["name"], _lines(one)) for one in fields["frozen"])
+    return Lineage(fields["call"], _cuts(fields["behind_root"]), frozen, _cuts(fields["cuts"]))
+
+
+def _cuts(found: list[Mapping[str, Any]]) -> tuple[MeasuredCut, ...]:
+    return tuple(
+        MeasuredCut(_lines(one), one["by"], one["grad_mode"], tuple(one["leaves"]), one["wanted"]) for one in found
+    )
+
+
+def _lines(fields: Mapping[str, Any]) -> tuple[TextLine, ...]:
+    return tuple(TextLine(**one) for one in fields["lines"])

@@ -1,0 +1,123 @@
+"""Where values leave the graph, from operation to operation."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+from torch import nn
+
+from graphwidget.capture.lineage import LineageMode
+from graphwidget.model import Lineage, TextLine
+
+
+class Program:
+    """A mode, and a line number that the test sets."""
+
+    def __init__(self) -> None:
+        self.line = 0
+        self.names: dict[int, str] = {}
+        self.mode = LineageMode(
+            lambda: (TextLine(1, None, self.line),) if self.line else (), lambda leaf: self.names.get(id(leaf), "")
+        )
+
+    def at(self, line: int) -> None:
+        self.line = line
+
+    def measured(self, root: torch.Tensor) -> Lineage:
+        return self.mode.measured(0, (root,))
+
+
+@pytest.fixture
+def program(monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
+    for name in ("__init__", "zero_grad"):  # which `begin` replaces for good
+        monkeypatch.setattr(torch.optim.Optimizer, name, getattr(torch.optim.Optimizer, name))
+    one = Program()
+    one.mode.begin()
+    yield one
+    one.mode.__exit__(None, None, None)
+
+
+def behind(lineage: Lineage) -> list[tuple[int, str]]:
+    return [(cut.lines[0].line, cut.by) for cut in lineage.behind_root]
+
+
+def test_the_operation_that_cuts_is_known_behind_others(program: Program) -> None:
+    w = torch.ones(3, requires_grad=True)
+    program.names[id(w)] = "w"
+    program.at(1)
+    y = (w * 2).detach()
+    program.at(2)
+    loss = (y + 1).sum()
+    found = program.measured(loss)
+    assert behind(found) == [(1, "detach")] and found.behind_root[0].leaves == ("w",)
+
+
+@pytest.mark.filterwarnings("ignore:Converting a tensor")
+@pytest.mark.parametrize(
+    ("how", "by"),
+    [
+        (lambda y: y.data, "data"),
+        (lambda y: y.argmax().float(), "argmax"),
+        (lambda y: (y > 1).float(), "gt"),
+        (lambda y: torch.tensor(y.sum().item()), "item"),
+        (lambda y: torch.tensor([y.sum(), y.max()]), "tensor"),
+    ],
+)
+def test_operations_that_cut(program: Program, how: Callable[[torch.Tensor], torch.Tensor], by: str) -> None:
+    w = torch.full((3,), 1.25, requires_grad=True)
+    program.at(4)
+    assert behind(program.measured(how(w * 2) + 1)) == [(4, by)]
+
+
+def test_what_runs_without_grad_mode(program: Program) -> None:
+    layer = nn.Linear(2, 2)
+    program.at(7)
+    with torch.no_grad():
+        y = layer(torch.ones(1, 2))
+    (cut,) = program.measured(y.sum()).behind_root
+    assert (cut.lines[0].line, cut.by, cut.grad_mode) == (7, "linear", False)
+
+
+def test_the_optimizer_whose_gradients_were_cleared_says_what_is_wanted(program: Program) -> None:
+    """An actor's output is detached on purpose; the critic, which is to be trained, has been frozen."""
+    actor, critic = nn.Linear(2, 1), nn.Linear(1, 1)
+    of_actor, of_critic = (torch.optim.SGD(one.parameters(), 0.1) for one in (actor, critic))
+    program.at(1)
+    critic.requires_grad_(False)
+    program.at(2)
+    loss = critic(actor(torch.ones(1, 2)).detach()).sum()
+    of_critic.zero_grad()
+    found = program.mode.measured(0, (loss,), [sys._getframe()])
+    assert [cut.wanted for cut in found.behind_root] == [False]
+    assert [(one.name, one.lines[0].line) for one in found.frozen] == [("critic", 1)]
+    program.mode.called()
+    of_actor.zero_grad()
+    found = program.mode.measured(0, (loss,), [sys._getframe()])
+    assert [cut.wanted for cut in found.behind_root] == [True] and found.frozen == ()
+
+
+def test_an_average_that_is_written_in_place_comes_last(program: Program) -> None:
+    online, target = nn.Linear(2, 1), nn.Linear(2, 1)
+    program.at(1)
+    with torch.no_grad():
+        for one, other in zip(target.parameters(), online.parameters(), strict=True):
+            one.lerp_(other, 0.1)
+    buffer = torch.zeros(1)
+    program.at(2)
+    with torch.no_grad():
+        buffer.add_(online(torch.ones(1, 2))[0])
+    program.at(3)
+    loss = (online(torch.ones(1, 2)).detach() - buffer - target(torch.ones(1, 2)).detach()).sum()
+    assert [line for line, _ in behind(program.measured(loss))] == [3, 2]
+
+
+def test_a_value_with_a_graph_has_no_cuts_and_results_are_the_same(program: Program) -> None:
+    w = torch.arange(3.0, requires_grad=True)
+    program.at(1)
+    loss = (w * w.detach()).sum()
+    assert program.measured(loss).behind_root == ()
+    loss.backward()
+    assert torch.equal(w.grad, torch.arange(3.0))

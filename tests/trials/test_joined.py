@@ -1,0 +1,106 @@
+"""Two faults, one behind the other: their fixes are joined, tried together, and shown as one."""
+
+from dataclasses import replace
+
+import pytest
+
+from graphwidget.diagnosis.source import text_edit
+from graphwidget.model import CellRun, Finding, Fix, Record, Snapshot, TextEdit, Trial
+from graphwidget.trials import trial
+from graphwidget.trials.account import Account, Next
+from graphwidget.trials.attempt import Attempt, Ran
+from graphwidget.trials.joined import joined
+from graphwidget.trials.rerun import Rerun
+from graphwidget.trials.trial import Trials, try_fixes
+
+TEXT = "for x in data:\n    net.mem.mul_(0.9)\n    loss.backward()\n"
+OUT_OF_PLACE = TextEdit((2, 4), (2, 21), "net.mem = net.mem.mul(0.9)", None, "a.py")
+FIRST = Fix("out_of_place", "Write to a new tensor.", True, edits=(OUT_OF_PLACE,), price="One more tensor.")
+# Of the text that the first edit has written.
+AFTER = Next("② needs what ① freed.", "detach", (TextEdit((4, 0), (4, 0), "    net.mem.detach_()\n", None, "a.py"),))
+BOTH = "for x in data:\n    net.mem = net.mem.mul(0.9)\n    loss.backward()\n    net.mem.detach_()\n"
+RECORD = Record(Snapshot())
+GOOD, BAD = Trial(True, "ran to its end in 1.0 s"), Trial(False, "raised RuntimeError: …")
+
+
+@pytest.fixture
+def ran(tmp_path):
+    (tmp_path / "a.py").write_text(TEXT)
+    finding = Finding("inplace", "error", "…", "① needs …", call=0, fixes=(FIRST,))
+    return Ran(Rerun("a.py", folder=str(tmp_path)), RECORD, [finding], [], 1, 0.1)
+
+
+def test_both_changes_are_one_of_the_program_as_it_is(ran):
+    fix = joined(ran, FIRST, AFTER)
+    assert text_edit.apply(TEXT, fix.edits) == BOTH
+    assert fix.id == "out_of_place" and not fix.verified and fix.price == "One more tensor."
+    assert fix.text == (
+        "Write to a new tensor. Then the next error comes: ② needs what ① freed. "
+        "So also cut the graph at a tensor: `net.mem.detach_()`."
+    )
+    assert [line for line in fix.edit if line.startswith("+")] == [
+        "+ net.mem = net.mem.mul(0.9)",
+        "+ net.mem.detach_()",
+    ]
+
+
+def test_cells_keep_the_numbers_of_the_record():
+    record = replace(RECORD, runs={0: CellRun(0, 7, TEXT)})
+    ran = Ran(Rerun("a.ipynb", cells=["", TEXT], order=[1, 2]), record, [], [], 1, 0.1, cell_of={7: 2}.get)
+    first = replace(FIRST, edits=(replace(OUT_OF_PLACE, cell=7, file=None),))
+    after = replace(AFTER, edits=(replace(AFTER.edits[0], cell=2, file=None),))
+    fix = joined(ran, first, after)
+    assert {edit.cell for edit in fix.edits} == {7} and text_edit.apply(TEXT, fix.edits) == BOTH
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        replace(AFTER, id="allow_unused"),  # changes what the program means
+        replace(AFTER, edits=(TextEdit((9, 0), (9, 0), "x", None, "a.py"),)),
+        replace(AFTER, edits=(TextEdit((1, 0), (1, 0), "x", None, "b.py"),)),
+    ],
+)
+def test_what_does_not_fit_is_not_joined(ran, after):
+    assert joined(ran, FIRST, after) is None
+
+
+def tried(monkeypatch, ran, *answers):
+    """The fixes after trials that end like this, and what was tried."""
+    left, asked = list(answers), []
+
+    def attempt(_ran, _finding, fix, *_):
+        asked.append(fix)
+        return left.pop(0)
+
+    monkeypatch.setattr(trial, "attempt", attempt)
+    return try_fixes(ran, Trials())[0].fixes, asked
+
+
+def test_the_fix_of_the_next_error_is_added_where_none_passed(monkeypatch, ran):
+    (fix,), asked = tried(monkeypatch, ran, Attempt(BAD, 0.1, (AFTER,)), Attempt(GOOD, 0.1))
+    assert fix.verified and text_edit.apply(TEXT, fix.edits) == BOTH
+    assert [len(one.edits) for one in asked] == [1, 2]
+
+
+def test_a_fix_that_passes_alone_is_left_as_it_is(monkeypatch, ran):
+    second = replace(FIRST, id="clone_before_inplace")
+    ran.findings[0] = replace(ran.findings[0], fixes=(FIRST, second))
+    fixes, asked = tried(monkeypatch, ran, Attempt(BAD, 0.1, (AFTER,)), Attempt(GOOD, 0.1))
+    assert [fix.id for fix in fixes] == ["clone_before_inplace", "out_of_place"] and len(asked) == 2
+
+
+def test_what_does_not_help_together_is_shown_alone(monkeypatch, ran):
+    (fix,), asked = tried(monkeypatch, ran, Attempt(BAD, 0.1, (AFTER,)), Attempt(BAD, 0.1))
+    assert fix.edits == FIRST.edits and fix.tried == BAD and len(asked) == 2
+
+
+def test_a_program_of_endless_errors_is_left(monkeypatch, ran):
+    more = replace(AFTER, edits=(TextEdit((1, 0), (1, 0), "pass\n", None, "a.py"),))
+    _, asked = tried(monkeypatch, ran, *[Attempt(BAD, 0.1, (more,))] * 9)
+    assert len(asked) == 4
+
+
+def test_an_account_with_fixes_crosses_as_text():
+    account = Account(next=(AFTER,))
+    assert Account.from_json(account.to_json()) == account
