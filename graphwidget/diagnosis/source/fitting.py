@@ -2,8 +2,8 @@
 
 A simulation on the graph says that a fix would help. This module says that the program with the edits is still a
 program: from its text alone, as strict as a run from top to bottom. A trial would meet an unknown name, too. But of
-several cuts the first that works becomes the fix, and on the graph ``h = h.detach()`` works also where only a generator,
-or a closure, has an `h`: the note would offer an edit that cannot run, and a trial would have nothing else to try.
+several cuts the first that works becomes the fix, and on the graph ``h = h.detach()`` works also where only a
+generator, or a closure, has an `h`: the note would offer an edit that cannot run, and a trial would have no other.
 """
 
 from __future__ import annotations
