@@ -37,6 +37,7 @@ from graphwidget.diagnosis.source.syntax.loops import (
 )
 from graphwidget.diagnosis.source.syntax.names import (
     GROWING,
+    bound,
     calls_in,
     carried,
     changed,
@@ -84,6 +85,7 @@ __all__ = [
     "between",
     "bindings",
     "block_of",
+    "bound",
     "calls_in",
     "carried",
     "changed",
