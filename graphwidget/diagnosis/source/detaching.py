@@ -30,10 +30,6 @@ class Detaching:
     def lines(self, paths: Collection[str]) -> list[str]:
         return _lines(paths, self._shown)
 
-    def is_container(self, name: str) -> bool:
-        """Whether the object with this name is known to contain tensors."""
-        return any(one.startswith((f"{name}[", f"{name}.")) for one in self._shown.tensors)
-
     def is_field(self, path: str) -> bool:
         """Whether a path leads to a field to which nothing can be assigned: of a named tuple, or a frozen dataclass."""
         parts = steps(local(path))

@@ -1,7 +1,9 @@
 """Whether the edits of a fix can be made: they fit the text, the cells still parse, and names are known where read.
 
 A simulation on the graph says that a fix would help. This module says that the program with the edits is still a
-program: from its text alone, as strict as a run from top to bottom.
+program: from its text alone, as strict as a run from top to bottom. A trial would meet an unknown name, too. But of
+several cuts the first that works becomes the fix, and on the graph ``h = h.detach()`` works also where only a
+generator, or a closure, has an `h`: the note would offer an edit that cannot run, and a trial would have no other.
 """
 
 from __future__ import annotations
@@ -39,7 +41,10 @@ def checked(record: Record, fix: Fix) -> Fix:
 
 
 def made_once_run_often(record: Record, fix: Fix) -> bool:
-    """Whether an edit gives a graph to a tensor made before a loop that runs backward: each pass would reuse it."""
+    """Whether an edit gives a graph to a tensor made before a loop that runs backward: each pass would reuse it.
+
+    Where there is no graph yet, nothing can be simulated: the first pass would run, and the second raise.
+    """
     after = applied(Cells.of(record).texts, fix.edits) if fix.edits else None
     if after is None:
         return False

@@ -39,7 +39,8 @@ def makes_what_is_made_once(reuse: Reuse, statements: Iterable[Statement]) -> bo
 def starts_over(made: Collection[ast.stmt], loop: ast.For | ast.While) -> bool:
     """Whether a loop carries a state over that these statements would reset in each pass.
 
-    This is a state that each pass updates, a list that grows, a queue from which each pass takes.
+    This is a state that each pass updates, a list that grows, a queue from which each pass takes. A trial cannot tell:
+    the program runs, with a memory that never has more than its first element.
     """
     changed = {name for statement in made for name in source.changed(statement)}
     kept = source.carried(loop)
