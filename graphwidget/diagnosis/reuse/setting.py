@@ -11,7 +11,7 @@ from graphwidget.diagnosis.source import containers
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells, Spot
 from graphwidget.diagnosis.source.paths import local, root_of
-from graphwidget.diagnosis.wording import at, lasting_name, root_name, source_line
+from graphwidget.diagnosis.wording import at, lasting_name, lines_of, root_name, source_line
 from graphwidget.model import CellRun, Kind, Place, Snapshot
 
 __all__ = ["Setting"]
@@ -63,11 +63,19 @@ class Setting:
         same_line = a.run == b.run and a.line is not None and (a.cell, a.line) == (b.cell, b.line)
         return same_line and not self.one_comprehension and not self._side_by_side and not self._by_helper
 
-    @property
+    @cached_property
     def _by_helper(self) -> bool:
-        """Whether two lines of one pass called the function that makes both calls: ``update(d_loss, opt_d)``."""
+        """Whether two lines of one pass hand their losses to the function that makes both calls: ``update(d_loss)``.
+
+        A function that computes the loss itself is as good as the body of a loop.
+        """
         a, b = self.reuse.earlier.place, self.reuse.later.place
-        return a.iteration == b.iteration and [*map(at, a.stack)] != [*map(at, b.stack)]
+        callers = [*map(at, b.stack)]
+        if a.iteration != b.iteration or [*map(at, a.stack)] == callers:
+            return False
+        made = (self.reuse.graph.place_of(index) for index in self.reuse.new)
+        inside = (one for one in made if one is not None and lines_of(one)[: len(callers)] == callers)
+        return all(at(one) == at(b) for one in inside)
 
     @property
     def _side_by_side(self) -> bool:
