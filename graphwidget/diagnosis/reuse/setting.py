@@ -11,7 +11,7 @@ from graphwidget.diagnosis.source import containers
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells, Spot
 from graphwidget.diagnosis.source.paths import local, root_of
-from graphwidget.diagnosis.wording import at, lasting_name, lines_of, root_name, source_line
+from graphwidget.diagnosis.wording import at, lasting_name, root_name, source_line
 from graphwidget.model import CellRun, Kind, Place, Snapshot
 
 __all__ = ["Setting"]
@@ -73,9 +73,17 @@ class Setting:
         callers = [*map(at, b.stack)]
         if a.iteration != b.iteration or [*map(at, a.stack)] == callers:
             return False
-        made = (self.reuse.graph.place_of(index) for index in self.reuse.new)
-        inside = (one for one in made if one is not None and lines_of(one)[: len(callers)] == callers)
-        return all(at(one) == at(b) for one in inside)
+        graph = self.reuse.graph
+        for index in self.reuse.new:
+            made = graph.place_of(index)
+            frames = (*made.stack, made) if made is not None else ()
+            if len(frames) <= len(callers) or [*map(at, frames[: len(callers)])] != callers:
+                continue
+            own = frames[len(callers)]
+            scaled = made == b and all(graph.kind[to] != Kind.ACCUMULATE for to in graph.next(index))
+            if (own.cell, own.function) == (b.cell, b.function) and not scaled:
+                return False
+        return True
 
     @property
     def _side_by_side(self) -> bool:
