@@ -58,6 +58,8 @@ CURED = {
     ),
     "no inputs": ("net(x).sum().backward(inputs=[])", ""),
     "a module as input": ("torch.autograd.grad(net(x).sum(), [net])", "list(net.parameters())"),
+    "a module alone as input": ("torch.autograd.grad(net(x).sum(), net)", "list(net.parameters())"),
+    "a number alone as root": ("torch.autograd.backward(net(x).sum().item())", "net(x).sum()"),
     "a number as root": ("torch.autograd.backward([net(x).sum().item()])", "net(x).sum()"),
     "zeros that are forbidden": (
         "torch.autograd.grad(net(x).sum(), [net.weight], allow_unused=False, materialize_grads=True)",
