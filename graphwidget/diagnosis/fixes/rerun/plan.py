@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from graphwidget.diagnosis.fixes.rerun.by_position import by_position
+from graphwidget.diagnosis.fixes.rerun.own_names import with_own_names
 from graphwidget.diagnosis.fixes.rerun.readers import is_used
 from graphwidget.diagnosis.fixes.rerun.rerun import AT_START, Rerun, begins_on_head_line, first_step, quoted
 from graphwidget.diagnosis.fixes.rerun.special_places import in_special_place
@@ -54,9 +55,11 @@ def _plan(setting: Setting, everything: bool) -> Rerun | None:
         sentence = AT_START.format(what=what, function=target.function)
     else:
         sentence = f"Run {what} again before In[{target.cell}], line {target.line}: it builds a fresh graph."
-    new = tuple(line for statement in again for line in statement.lines)
+    new = with_own_names(again, target.loop)
+    if new is None:
+        return None
     edits = text_edit.insert_before(target.cell, target.text, target.statement, new)
-    return Rerun(sentence, (target.cell, target.line), edits, new)
+    return Rerun(sentence, (target.cell, target.line), edits, tuple(new))
 
 
 def _makes_both_calls(setting: Setting, target: Target) -> bool:
