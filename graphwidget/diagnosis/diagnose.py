@@ -35,13 +35,16 @@ from graphwidget.diagnosis.findings.refusals.checks import checks
 from graphwidget.diagnosis.findings.refusals.gradients import not_a_number, unlike, without_formula
 from graphwidget.diagnosis.findings.refusals.user_code import hooks, own_code
 from graphwidget.diagnosis.findings.silences import (
+    computed_parameter,
     constant,
+    constant_penalty,
     custom,
     flat,
     idle_step,
     kept_grads,
     loop_order,
     starved,
+    steps_by_hand,
     unheld,
 )
 from graphwidget.diagnosis.fixes.harm import destroys
@@ -98,9 +101,12 @@ DETECTORS: tuple[Detector, ...] = (
     idle_step.find,
     starved.find,
     unheld.find,
+    computed_parameter.find,
     flat.find,
     constant.find,
+    constant_penalty.find,
     kept_grads.find,
+    steps_by_hand.find,
     loop_order.find,
     custom.find,
     none_grads.of_reads,

@@ -28,22 +28,26 @@ class UnheldLeaf:
     """A leaf with a gradient that no optimizer held at any of its steps, and that nothing wrote to.
 
     `place` is a step's. `orphans` are the sizes of parameters that optimizers held then, without a gradient, and that
-    no variable or module led to. `parameter`: it is an `nn.Parameter`.
+    no variable or module led to. `parameter`: it is an `nn.Parameter`. `by_hand`: no optimizer has made a step; lines
+    of the program wrote to other leaves that had a gradient.
     """
 
     path: str
     place: Place
     orphans: tuple[tuple[int, ...], ...] = ()
     parameter: bool = True
+    by_hand: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class KeptGradients:
-    """A parameter whose `.grad` was the same tensor at all steps of its optimizer, and grew in between.
+    """A parameter whose `.grad` was the same tensor at steps of its optimizer, and grew in between.
 
     `place` is a step's, `path` names the parameter, `steps` says how many steps there were. `after_calls` counts the
     backward calls that had begun before the one at `place`. `surplus`: by how many more than there were calls it was
-    written to between two steps; a call writes to it at most once.
+    written to between two steps; a call writes to it at most once. `by_hand`: no optimizer made the steps; a line of
+    the program wrote to the parameter. `cleared`: how often it was another tensor at a step, or had not grown; these
+    are not among the `steps`.
     """
 
     place: Place
@@ -51,3 +55,5 @@ class KeptGradients:
     steps: int
     after_calls: int
     surplus: int = 0
+    by_hand: bool = False
+    cleared: int = 0

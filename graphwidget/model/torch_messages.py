@@ -171,6 +171,40 @@ INDEPENDENT = ("is not allowed in strict mode", "is independent of the inputs of
 ONE_TENSOR = ("should return a single Tensor", "The given v should contain a single Tensor")
 NO_PARAMETERS = ("optimizer got an empty parameter list",)
 TWO_GROUPS = ("some parameters appear in more than one parameter group",)
+GRADIENT_GIVEN_NO_TENSOR = ("gradients can be either Tensors or None, but got",)
+EDGES_ONLY_PLAIN = (
+    "materialize_grads cannot be used when the given input is a GradientEdge",
+    "Batched grads are not supported with GradientEdge",
+)
+DISTRIBUTED_CONTEXT = ("Current thread doesn't have a valid autograd context",)
+VECTOR_MISSING = ("The vector v can only be None if",)
+VECTOR_UNLIKE = ("v has invalid size: should be", "v is a tuple of invalid length: should be")
+NEITHER_TENSOR_NOR_TUPLE = ("must be either a Tensor or a tuple of Tensors but the",)
+OPTIONS_APART = (
+    '`strategy="forward-mode"` are not supported together',
+    "`strict=True` and `vectorized=True` are not supported together",
+    "Computing Jacobian using forward-AD or forward-over-reverse Hessian",
+    'Expected strategy to be either "forward-mode" or "reverse-mode"',
+)
+TWO_BACKWARDS = ("Implementing both 'backward' and 'vjp' for a custom Function",)
+TANGENT_OF_NOTHING = ("but the corresponding forward output is not a differentiable Tensor",)
+OF_A_FUNCTION_S_OBJECT = ("is invalid for this instance of _C._FunctionBase",)
+HOOK_NOT_CALLABLE = ("hook must be callable, got",)
+SAVED_HOOKED_TWICE = (
+    "Calling register_hooks on a saved tensor whose hooks have already been set",
+    "Calling register_hooks on a saved tensor with value None",
+)
+TENSOR_AS_NUMBER = ("Cannot input a tensor that requires grad as a scalar argument",)
+SHAPE_OF_DATA = ("is not allowed on a Tensor created from .data or .detach()",)
+QUANTIZED = ("quantized tensors do not support autograd",)
+DERIVED_ONCE = (
+    "Double backwards is not supported for CuDNN RNNs",
+    "double backward not implemented for interpolation_mode",
+    "is not infinitely differentiable",
+)
+NO_VERSION = ("Inference tensors do not track version counter", "Cannot set version_counter for inference tensor")
+KEPT_MODIFIED = ("Tensor cached during selective activation checkpoint has been mutated",)
+NOT_KEPT = ("encountered during backward but not found in storage",)
 WRITTEN_IN_TRANSFORM = ("that would mutate a captured Tensor",)
 
 # ---- of GradScaler

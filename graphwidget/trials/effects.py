@@ -7,6 +7,7 @@ to caches, does not count.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import tempfile
@@ -130,20 +131,27 @@ def watch(folder: str) -> Effects:
     if not _hooked:
         _hooked.append(True)
         sys.addaudithook(_hook)
+        atexit.register(_watched.clear)
     _watched[:] = [effects]
     return effects
 
 
-def _hook(event: str, args: tuple[Any, ...]) -> None:
-    if event[:3] in _PREFIXES:
-        for effects in _watched:
+_PREFIXES = frozenset(event[:3] for event in ("open", "sqlite3.connect", *_STARTS, *_CONNECTS, *_CHANGES))
+
+
+# Python calls it until the very end, when the names of this module are gone. Its defaults are not.
+def _hook(
+    event: str,
+    args: tuple[Any, ...],
+    prefixes: frozenset[str] = _PREFIXES,
+    watched: list[Effects] = _watched,
+) -> None:
+    if event[:3] in prefixes:
+        for effects in watched:
             try:
                 effects.see(event, args)
             except Exception:  # an event with other arguments than expected; an error would reach the program
                 effects._others["does what cannot be told"] = None
-
-
-_PREFIXES = frozenset(event[:3] for event in ("open", "sqlite3.connect", *_STARTS, *_CONNECTS, *_CHANGES))
 
 
 def _path_of(open_folder: object) -> str:

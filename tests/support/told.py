@@ -11,15 +11,24 @@ import torch
 from graphwidget.capture.tracker import Tracker
 from graphwidget.diagnosis.diagnose import diagnose
 from graphwidget.engine.forecast import forecast
-from graphwidget.model import Finding
+from graphwidget.model import Finding, Record
 
 TESTS = str(Path(__file__).parents[1])
 
-__all__ = ["findings_of", "said"]
+__all__ = ["findings_of", "record_of", "said"]
 
 
 def findings_of(*cells: str, **names: Any) -> tuple[Finding, ...]:
     """Run cells with a tracker, also after an error, and return the findings. `names` stand for objects beforehand."""
+    return _run(cells, names)[1]
+
+
+def record_of(*cells: str) -> Record:
+    """The record of the same."""
+    return _run(cells, {})[0]
+
+
+def _run(cells: tuple[str, ...], names: dict[str, Any]) -> tuple[Record, tuple[Finding, ...]]:
     space: dict[str, Any] = {"__name__": "__main__", "torch": torch, "nn": torch.nn, **names}
     tracker = Tracker(lambda: space, forecaster=forecast, diagnose=diagnose)
     tracker.code(left_out=[TESTS])  # the tests are no part of the program
@@ -38,11 +47,11 @@ def findings_of(*cells: str, **names: Any) -> tuple[Finding, ...]:
             tracker.end_cell(error)
             if error is not None:
                 error.with_traceback(None)
-        found = tracker.findings()
+        record, found = tracker.record(), tracker.findings()
     finally:
         tracker.stop()
     assert list(tracker.problems) == []
-    return found
+    return record, found
 
 
 def said(*cells: str, **names: Any) -> list[tuple[str, str]]:

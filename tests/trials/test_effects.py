@@ -43,3 +43,14 @@ def test_what_would_happen_again_is_seen(tmp_path, what):
         [sys.executable, "-c", program], cwd=work, env=environment, capture_output=True, text=True, timeout=120
     )
     assert done.stdout.splitlines()[-1:] == [f"seen: {expected}"], done.stderr
+
+
+def test_the_end_of_the_interpreter_is_quiet():
+    """Python reports to the hook until the very end, when it has set the names of modules to None."""
+    program = (
+        "from graphwidget.trials import effects\neffects.watch('.')\n"
+        "for name in list(vars(effects)): vars(effects)[name] = None\n"
+        "open('/dev/null').close()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")

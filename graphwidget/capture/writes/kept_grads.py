@@ -1,4 +1,4 @@
-"""Gradients that nobody clears: the same `.grad` at each step of an optimizer, and something was added in between."""
+"""Gradients that nobody clears: the same `.grad` at each step, and something was added in between."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from graphwidget.model import KeptGradients, Place
 
 __all__ = ["KeptGrads"]
 
-MAX_OPTIMIZERS = 100  # optimizers that are followed
+MAX_OPTIMIZERS = 100  # optimizers, and lines that do their work, that are followed
+MANY = 1_000_000
 
 
 class _Followed:
-    """One optimizer: the first of its parameters that had a gradient, and that gradient."""
+    """One optimizer, or line: the first of its parameters that had a gradient, and that gradient."""
 
-    def __init__(self, optimizer: Any, parameter: Any, grad: Any, path: str, calls: int) -> None:
+    def __init__(self, optimizer: Any, parameter: Any, grad: Any, path: str, calls: int, by_hand: bool) -> None:
+        self.by_hand = by_hand
         self.optimizer, self.parameter, self.path = weakref.ref(optimizer), weakref.ref(parameter), path
         self.grad, self.version = weakref.ref(grad), version_of(grad)
-        self.steps, self.always = 1, True
+        self.steps, self.cleared = 1, 0
         self.place: Place | None = None
         self.calls, self.calls_then, self.surplus = calls, calls, 0
 
@@ -31,10 +33,13 @@ class _Followed:
         parameter = self.parameter()
         grad = internals.grad(parameter) if parameter is not None else None
         now = version_of(grad) if grad is not None else None
-        if grad is not self.grad() or now is None or self.version is None or now == self.version:
-            self.always = False
-            return
         begun = calls()
+        if grad is not self.grad() or now is None or self.version is None or now == self.version:
+            self.cleared += 1
+            if grad is not None and grad is not self.grad():
+                self.grad = weakref.ref(grad)
+            self.version, self.calls = now, begun
+            return
         self.surplus = max(self.surplus, now - self.version - (begun - self.calls))
         self.steps, self.version, self.calls = self.steps + 1, now, begun
         if not self.steps & (self.steps - 1) or self.place is None:
@@ -48,11 +53,18 @@ class KeptGrads:
         self.watched, self.calls = watched, calls
         self._followed: dict[int, _Followed] = {}
 
-    def step(self, optimizer: Any, parameters: Sequence[Any], where: Callable[[], Place | None]) -> None:
-        """Note a step. `where` is asked only while the gradient has never been cleared."""
+    def step(
+        self, optimizer: Any, parameters: Sequence[Any], where: Callable[[], Place | None], by_hand: bool = False
+    ) -> None:
+        """Note a step. `where` is asked only while the gradient has never been cleared.
+
+        `by_hand`: it is one of a line that wrote to these parameters, perhaps to one after another.
+        """
         known = self._followed.get(id(optimizer))
         if known is not None and known.optimizer() is optimizer:
-            known.step(where, self.calls)
+            parameter = known.parameter()
+            if not by_hand or any(one is parameter for one in parameters):
+                known.step(where, self.calls)
             return
         if len(self._followed) >= MAX_OPTIMIZERS:
             return
@@ -61,8 +73,14 @@ class KeptGrads:
             if grad is not None:
                 at = self.watched.position(parameter)
                 path = self.watched.paths[at] if at is not None else ""
-                self._followed[id(optimizer)] = _Followed(optimizer, parameter, grad, path, self.calls())
+                self._followed[id(optimizer)] = _Followed(optimizer, parameter, grad, path, self.calls(), by_hand)
                 return
+
+    def changed(self, grad: Any) -> None:
+        """Note that a gradient was written to without a trace in its version."""
+        for one in self._followed.values():
+            if one.grad() is grad:
+                one.cleared += MANY
 
     def forget(self, tensor: Any) -> None:
         """Drop every reference to a tensor: its optimizer is followed anew."""
@@ -71,9 +89,9 @@ class KeptGrads:
                 del self._followed[key]
 
     def found(self) -> tuple[KeptGradients, ...]:
-        """Return the parameters whose gradients were never cleared between two steps or more."""
+        """Return the parameters whose gradients were not cleared between two steps or more, and hardly ever at all."""
         return tuple(
-            KeptGradients(one.place, one.path, one.steps, one.calls_then, one.surplus)
+            KeptGradients(one.place, one.path, one.steps, one.calls_then, one.surplus, one.by_hand, one.cleared)
             for one in self._followed.values()
-            if one.always and one.steps > 1 and one.place is not None
+            if one.place is not None and (one.steps > 1 if not one.cleared else one.steps > 3 + 2 * one.cleared)
         )

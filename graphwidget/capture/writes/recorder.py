@@ -34,6 +34,7 @@ from graphwidget.capture.owners.search import Search
 from graphwidget.capture.writes.log import WriteLog
 from graphwidget.capture.writes.optimizer_steps import OptimizerSteps
 from graphwidget.capture.writes.statements import CellStatements, Statement
+from graphwidget.capture.writes.steps_by_hand import StepsByHand
 from graphwidget.capture.writes.watched import MAX_WATCHED, WatchedTensors, version_of
 from graphwidget.model import KeptGradients, Place, StarvedParameters, UnheldLeaf, Write
 
@@ -91,6 +92,7 @@ class WriteRecorder:
         self.watched = WatchedTensors()
         self.log = WriteLog(calls, provenance.place)
         self.steps = OptimizerSteps(self.watched, self.log, provenance, unexplained=self._suspect_all, problem=problem)
+        self.by_hand = StepsByHand(self.steps.kept_grads, self.steps.unheld)
         self._armed: dict[int, list[_Armed]] = {}  # thread -> running lines, the innermost last
         # Skipped statements, each with the lines (scope, number) on which it is not compared.
         self._left_out: dict[Statement, set[tuple[Scope, int]]] = {}
@@ -134,6 +136,7 @@ class WriteRecorder:
             for line in armed:
                 line.named = [named for named in line.named if named[1]() is not tensor]
                 line.hidden = [hidden for hidden in line.hidden if hidden[1]() is not tensor]
+        self.by_hand.forget(tensor)
         restores = (self.steps.let_go(tensor), self.watched.let_go(tensor))
 
         def restore() -> None:
@@ -252,6 +255,17 @@ class WriteRecorder:
             self.log.add(place, statement.text, changed, statement.optimizer, ended.number)
         if ended.hidden:
             self.log.hide(self._place(ended, frame), ended.statement.text, ended.hidden, ended.number)
+        if ended.statement.sure and not ended.statement.optimizer and (changed or ended.hidden):
+            self._note_by_hand(ended, changed, frame)
+
+    def _note_by_hand(self, ended: _Armed, changed: list[tuple[str, Any]], frame: FrameType | None) -> None:
+        """Note what a line has written to that may be a parameter, or a gradient."""
+        with internals.quiet():
+            unseen = [tensor for _, ref, _ in ended.hidden if (tensor := ref()) is not None]
+            for tensor in unseen:
+                self.by_hand.cleared(tensor)
+            written = [*(tensor for _, tensor in changed), *unseen]
+            self.by_hand.wrote(ended.statement, written, lambda: self._place(ended, frame))
 
     def _compare_running(self, running: _Armed) -> None:
         """Record what a line has written while it is still running."""

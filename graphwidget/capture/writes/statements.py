@@ -29,7 +29,7 @@ class Statement:
     written.
     """
 
-    __slots__ = ("chains", "hidden", "optimizer", "runs", "sure", "text", "wrote")
+    __slots__ = ("__weakref__", "chains", "hidden", "optimizer", "runs", "sure", "text", "wrote")
 
     def __init__(
         self,

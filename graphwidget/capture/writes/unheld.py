@@ -51,6 +51,17 @@ class Unheld:
         if not self._steps & (self._steps - 1):  # a power of two
             self._look(where)
 
+    def written(self, leaves: Sequence[Any], again: bool, where: Callable[[], Place | None]) -> None:
+        """Note that a line has written to leaves with a gradient; `again`: it has begun with the first once more."""
+        for one in leaves:
+            if not self._is_held(one) and len(self._held) <= MAX_HELD:
+                self._held[id(one)] = weakref.ref(one)
+                self._seen.pop(id(one), None)
+        if again:
+            self._steps += 1
+            if not self._steps & (self._steps - 1):
+                self._look(where)
+
     def _hold(self, optimizer: Any, parameters: Sequence[Any]) -> None:
         ends = (parameters[0], parameters[-1]) if parameters else ()
         seen = (len(parameters), *map(id, ends))
@@ -118,5 +129,5 @@ class Unheld:
             leaf = seen.leaf()
             same = leaf is None or (version_of(leaf) == seen.version and not self._is_held(leaf))
             if seen.times > 1 and seen.place is not None and same:
-                found.append(UnheldLeaf(seen.path, seen.place, seen.orphans, seen.parameter))
+                found.append(UnheldLeaf(seen.path, seen.place, seen.orphans, seen.parameter, not self._optimizers))
         return tuple(found)

@@ -232,6 +232,7 @@ def _made_of(runs: list[CellRun], name: str, root: ast.expr) -> list[str]:
 
 def _cut_by(record: Record, cut: Cut) -> Cause:
     """Return the cause for a cut."""
+    cut = cut._replace(sure=cut.sure or measured.is_measured(record, cut))
     run, statement = cut.run, cut.statement
     if cut.around is not None:
         return _gradless(record, cut)

@@ -12,6 +12,7 @@ from graphwidget.diagnosis.fixes.second_backward import (
     clear,
     create_graph,
     detach,
+    parameter,
     recompute,
     remove_call,
     rerun_cell,
@@ -88,6 +89,7 @@ FIX_IDS = {
     "register_modules": "put modules into a container of torch's",
     "clear_gradients": "clear gradients after a step",
     "clip_after_backward": "clip gradients that are there",
+    "write_in_place": "write to a parameter in place of a new tensor",
     "call_it": "call a method that is only named",
     "straight_through": "pass a gradient straight through",
     "reparametrize": "draw in a way that has a derivative",
@@ -177,6 +179,11 @@ _BUILT_BEFORE: Ladder = (
 
 # The later loss was built after the earlier call, on something that this call had run.
 _BUILT_AFTER: Ladder = (
+    Rung(
+        lambda case: bool(case.computed_parameters),
+        (parameter.propose,),
+        "What was computed from a parameter once, and kept in its place, was to be the parameter.",
+    ),
     Rung(
         lambda case: case.setting.grad_used,
         (create_graph.propose, retain.propose),

@@ -59,7 +59,10 @@ def handed_in(record: Record, write: Write, name: str) -> HandedIn | None:
             passing = name in _of_a_pass(source.loops_around(text, place.line or 0))
             return HandedIn(made, *(("", None) if passing else (name, at(place))), used=used) if made else None
         made, used = made or found[1].name, used or reads
-        name = _made_of(text, found[1], place, name)
+        origin = _made_of(text, found[1], place, name)
+        if origin is None:
+            return None
+        name = origin
         given = _argument(cells, caller, found, name) if caller is not None else None
         if given is None:
             return HandedIn(made, used=used)
@@ -103,8 +106,11 @@ def _parameters(function: ast.FunctionDef) -> list[str]:
     return [one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
-def _made_of(text: str, function: ast.FunctionDef, place: Place, name: str) -> str:
-    """The parameter of which a variable is another name, or a view; the name itself where that is not known."""
+def _made_of(text: str, function: ast.FunctionDef, place: Place, name: str) -> str | None:
+    """The parameter of which a variable is another name, or a view; the name itself where that is not known.
+
+    None: of what the function has computed, and has given the name of a parameter: ``x = self.conv(x)``.
+    """
     parameters = set(_parameters(function))
     made = [s for s in source.bindings(text, name, place.line or 0) if s.lineno > function.lineno]
     if not made:
@@ -113,7 +119,18 @@ def _made_of(text: str, function: ast.FunctionDef, place: Place, name: str) -> s
     if isinstance(made[-1], ast.For) or isinstance(value, ast.Subscript):
         return ""  # perhaps an element of a list
     read = source.names_in(value) & parameters if isinstance(value, ast.expr) else set()
-    return read.pop() if len(read) == 1 else ""
+    if len(read) != 1:
+        return ""
+    (parameter,) = read
+    rebound = [s for s in source.bindings(text, parameter, made[-1].lineno) if s.lineno > function.lineno]
+    return None if any(_root(source.given(s)) != parameter for s in rebound) else parameter
+
+
+def _root(value: ast.AST) -> str:
+    """The variable of which a value is a method's result, an attribute or an element; empty: of none."""
+    while isinstance(value, (ast.Call, ast.Attribute, ast.Subscript)):
+        value = value.func if isinstance(value, ast.Call) else value.value
+    return value.id if isinstance(value, ast.Name) else ""
 
 
 def _ignores_result(cells: Cells, caller: Place | None) -> bool:

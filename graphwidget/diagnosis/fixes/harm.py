@@ -8,6 +8,7 @@ object of unknown kind must stay as it is.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -57,12 +58,17 @@ def destroys(record: Record, fix: Fix, graph: Snapshot | None = None) -> str:
 
 def changes(record: Record, edit: Collection[str]) -> Iterator[Change]:
     """What an edit deletes or rebinds, except by lines of the program that it only moves or repeats."""
-    own = {line.strip() for run in record.runs.values() for line in source.lines_of(run.source)}
+    own = {_plainly(line) for run in record.runs.values() for line in source.lines_of(run.source)}
     removed = [step[2:].strip() for step in edit if step.startswith("- ")]
     rebound = {name for line in removed for s in _statements([line]) for name in source.targets(s)}
-    new = [step[2:] for step in edit if step.startswith("+ ") and step[2:].strip() not in own]
+    new = [step[2:] for step in edit if step.startswith("+ ") and _plainly(step[2:]) not in own]
     for statement in _statements(new):
         yield from (change for change in _of_statement(statement) if change.path not in rebound)
+
+
+def _plainly(line: str) -> str:
+    """A line without the marks by which a repeated line may tell its variables from others: ``agent_``."""
+    return re.sub(r"(?<=\w)_+\b", "", line.strip())
 
 
 def _statements(lines: list[str]) -> Iterator[ast.stmt]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
+from graphwidget.diagnosis.fixes.copies import read_a_copy, saved_behind, savers, second_name
 from graphwidget.diagnosis.fixes.handed_in import HandedIn, handed_in
 from graphwidget.diagnosis.fixes.rerun.plan import rerun
 from graphwidget.diagnosis.fixes.second_backward import detach, recompute
@@ -20,11 +21,11 @@ from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import inplace_statements, temporaries, text_edit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells, Spot
-from graphwidget.diagnosis.source.paths import local, root_of
+from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, lines_of, outer_at, root_name, short, source_line, where
 from graphwidget.engine.what_if import reachable, with_nothing_stale
-from graphwidget.model import BackwardCall, Fix, Kind, ModuleCall, Place, Record, SlotState, Snapshot, Write
+from graphwidget.model import BackwardCall, Fix, Kind, ModuleCall, Place, Record, Snapshot, Write
 
 _COPY = "One more tensor of that size."
 _ONCE_MORE = "One more forward pass."
@@ -51,7 +52,7 @@ def for_inplace(
         Its name, None: unknown.
     """
     if writes and (writes[-1].optimizer or _is_leaf(graph, tensor)):
-        order = _after_a_step(record, call, graph, writes, setting)
+        order = _after_a_step(record, call, graph, writes, setting, tensor)
     else:
         order = _after_a_write(record, call, graph, writes[0] if writes else None, tensor)
     fixes = [fix for candidate in order if (fix := candidate()) is not None]
@@ -82,7 +83,12 @@ def _is_leaf(graph: Snapshot, path: str | None) -> bool:
 
 
 def _after_a_step(
-    record: Record, call: BackwardCall, graph: Snapshot, writes: tuple[Write, ...], setting: Setting | None
+    record: Record,
+    call: BackwardCall,
+    graph: Snapshot,
+    writes: tuple[Write, ...],
+    setting: Setting | None,
+    tensor: str | None,
 ) -> Iterator[Callable[[], Fix | None]]:
     """Move the step behind the call. If the call adds to the step's gradients, this changes the step and comes last."""
     write = writes[0]
@@ -94,6 +100,7 @@ def _after_a_step(
         yield partial(detach.propose, Case(other))
     if mixes or (setting is not None and setting.reuse.same_root):
         yield again
+    yield lambda: read_a_copy(record, call, graph, write, tensor)
     if not _in_next_pass(write, call):  # a step of an earlier pass has no later place
         yield lambda: step_later(record, call, graph, write, mixes)
     if other is not None and not other.reuse.built_after:
@@ -243,32 +250,22 @@ def _remedies(
     name = _modified(write, tensor)
     handed = handed_in(record, write, name) if name is not None and write.inside is None else None
     saved_inside = (
-        any(handed.spot in lines_of(graph.place_of(i)) for i in _savers(call, graph, write)) if handed else False
+        any(handed.spot in lines_of(graph.place_of(i)) for i in savers(call, graph, write)) if handed else False
     )
     if handed is not None and not (handed.used and (saved_inside or handed.spot is None)):
         yield _before_the_call(record, write, handed, saved_inside)
         return
-    if not _is_known_there(cell, line, name):
-        name = None
+    for sentence, spot, edits in second_name(record, write, name):
+        yield _Remedy("clone_before_inplace", sentence, spot, edits, write, _scoped(cell, line, str(name)))
     view = _view(cell, line, name, tensor)
     keeps = ""
     if view is not None and (write.place.cell, view.lineno) not in {at(w.place) for w in record.writes}:
-        if not _saved_behind(call, graph, write, view.lineno):
+        if not saved_behind(call, graph, write, view.lineno):
             yield _copied(write, cell, view.lineno, str(tensor), short(source.line_text(cell, view.lineno)), str(name))
             return
         keeps = f" Then `{tensor}` keeps its values."
     for remedy in _at_the_write(record, call, graph, write, name):
         yield replace(remedy, sentence=remedy.sentence + keeps)
-
-
-def _is_known_there(cell: str, line: int, name: str | None) -> bool:
-    """Whether the code around a line may write a name; a name that a caller has may mean nothing there."""
-    found = source.function_at(cell, line)
-    return name is None or found is None or root_of(name) in source.names_in(found[1]) | _arguments(found[1])
-
-
-def _arguments(function: ast.FunctionDef) -> set[str]:
-    return {one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg)}
 
 
 def _before_the_call(record: Record, write: Write, handed: HandedIn, saved_inside: bool) -> _Remedy:
@@ -392,7 +389,7 @@ def _saves_what_it_writes(record: Record, call: BackwardCall, graph: Snapshot, w
 
     In ``state[t] = f(state[t - 1])`` a copy made before the line would be saved as well.
     """
-    inside, nodes = reachable(graph, (root.node for root in call.roots)), _savers(call, graph, write)
+    inside, nodes = reachable(graph, (root.node for root in call.roots)), savers(call, graph, write)
     hidden = {i for i in inside if graph.kind[i] == Kind.COPY_SLICES and blame.reads_its_target(graph, i)}
     if inplace_statements.is_operator_on_part(write.by):
         hidden = set()  # ``h[0] *= w`` puts back what it has read, and torch saves a copy of that
@@ -400,28 +397,6 @@ def _saves_what_it_writes(record: Record, call: BackwardCall, graph: Snapshot, w
     written = begins(at(write.place))
     here = {i for i in nodes | hidden if written in map(begins, lines_of(graph.place_of(i)))}  # also in what it calls
     return bool(here) or inplace_statements.reads_what_it_writes(write.by), not nodes <= here
-
-
-def _savers(call: BackwardCall, graph: Snapshot, write: Write) -> set[int]:
-    """The nodes that a call reaches and that had saved what a write has modified."""
-    inside = reachable(graph, (root.node for root in call.roots))
-    stale = [s for i in inside for s in graph.slots_of(i) if graph.slot_state[s] == SlotState.STALE]
-    keys = {s: graph.storages.key[graph.slot_storage[s]] for s in stale if graph.slot_storage[s] >= 0}
-    return {i for i in inside for s in graph.slots_of(i) if keys.get(s) in write.storages}
-
-
-def _saved_behind(call: BackwardCall, graph: Snapshot, write: Write, line: int) -> bool:
-    """Whether what a write modifies was saved after a line of its cell, in the same pass.
-
-    Then a copy made in that line would be saved as well.
-    """
-    there = write.place
-    made = [place for i in _savers(call, graph, write) if (place := graph.place_of(i)) is not None]
-    return any(
-        (place.cell, place.run, place.iteration) == (there.cell, there.run, there.iteration)
-        and line < (place.line or 0)
-        for place in made
-    )
 
 
 def _rewritten(record: Record, write: Write) -> tuple[Edits, Spot | None, str, str]:

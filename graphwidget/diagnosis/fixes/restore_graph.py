@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"\.(item|tolist|numpy|detach|data)\b|^(float|int|len)\(")
 _FREEZES = re.compile(r"requires_grad_\(False\)|requires_grad *= *False")
 
 
-def without(cell: int | None, text: str, statement: ast.stmt, cut: str) -> Edits:
+def without(cell: int | None, text: str, statement: ast.stmt | ast.expr, cut: str) -> Edits:
     """A statement without ``.detach()``, ``.data`` or the like."""
     if "tensor(" in ast.unparse(statement):
         return ()

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from graphwidget.diagnosis.no_graph.read_grads import is_read
 from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.model import BackwardCall
@@ -22,18 +23,19 @@ Line = tuple[int | None, int | None]
 class Parts:
     """What an expression is computed from.
 
-    `gradients` are the calls that made gradients; `other` says whether there is, or may be, something else that is no
-    plain number.
+    `gradients` are the calls that made gradients, `read` the `.grad`s that it reads, each with its line. `other`: there
+    is, or may be, something else that is no plain number.
     """
 
     gradients: list[BackwardCall] = field(default_factory=list)
+    read: list[tuple[ast.Attribute, Spot]] = field(default_factory=list)
     other: bool = False
     cut: bool = False
 
     @property
     def only_gradients(self) -> bool:
         """Whether all of it came from gradients, and the program does not say that it is meant as a constant."""
-        return bool(self.gradients) and not self.other and not self.cut
+        return bool(self.gradients or self.read) and not self.other and not self.cut
 
 
 def parts(values: Values, root: ast.expr, spot: Spot, calls: Mapping[Line, BackwardCall]) -> Parts:
@@ -51,6 +53,9 @@ def parts(values: Values, root: ast.expr, spot: Spot, calls: Mapping[Line, Backw
             found.other |= call is None
             if call is not None and call not in found.gradients:
                 found.gradients.append(call)
+            continue
+        if isinstance(node, ast.Attribute) and is_read(node):
+            found.read.append((node, at))
             continue
         outermost = node.func if isinstance(node, ast.Call) else node
         if (isinstance(outermost, ast.Attribute) and outermost.attr in _CUTTING) or _is_switched(values, node, at):
@@ -79,15 +84,25 @@ def _below(values: Values, node: ast.expr, spot: Spot, found: Parts) -> Iterator
                 yield one, at
             elif isinstance(one, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and one.value is not None:
                 yield one.value, at
-                found.other |= isinstance(one, ast.AugAssign)
+                if isinstance(one, ast.AugAssign):  # and what it was before
+                    yield one.target, Spot(at.at, one.lineno)
             else:
                 found.other = True  # a loop's variable, a class, a function that is handed on
     elif isinstance(node, ast.Call):
         yield from _of_call(values, node, spot, found)
-    elif isinstance(node, (ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)):
+    elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+        yield node.elt, spot
+        found.other |= len(node.generators) > 1 or _is_read_plainly(node.elt, source.bound(node.generators[0].target))
+    elif isinstance(node, (ast.Lambda, ast.SetComp, ast.DictComp)):
         found.other = True
     else:
         yield from ((one, spot) for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr))
+
+
+def _is_read_plainly(node: ast.expr, names: set[str]) -> bool:
+    """Whether an expression reads more of these names than their `.grad`."""
+    of_grads = {id(one.value) for one in ast.walk(node) if isinstance(one, ast.Attribute) and is_read(one)}
+    return any(isinstance(one, ast.Name) and one.id in names and id(one) not in of_grads for one in ast.walk(node))
 
 
 def _has_default(values: Values, name: str, spot: Spot) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.origins import Origins
+from graphwidget.diagnosis.no_graph.read_grads import asked_instead, is_read, maker
 from graphwidget.diagnosis.no_graph.values import Spot
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
@@ -60,11 +61,13 @@ def _gradient_without_graph(
         return Cause(f"The gradient from {text} ({where(place)}) has no graph.", fix, place)
     nodes = list(ast.walk(_value(statement)))
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    read = [one for one in nodes if isinstance(one, ast.Attribute) and is_read(one) and id(one) not in called]
     with_graph = any(call.create_graph and call.api == "backward" for call in record.calls)
-    reads = any(isinstance(node, ast.Attribute) and node.attr == "grad" and id(node) not in called for node in nodes)
-    if reads and not with_graph:
+    if read and not with_graph:
+        made = maker(record, calls[-1]) if calls else None
+        instead = asked_instead(record, run, read[0], made) if made is not None and len(read) == 1 else None
         words = "Use the result of `torch.autograd.grad(..., create_graph=True)` instead of `.grad`."
-        fix = Fix("autograd_grad_instead", words, False, line_of(place))
+        fix = instead or Fix("autograd_grad_instead", words, False, line_of(place))
         return Cause(f"{text} ({where(place)}) reads `.grad`, for which no graph was built.", fix, place)
     return None
 

@@ -16,12 +16,13 @@ from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import place_of, short, where
-from graphwidget.model import BackwardCall, CellRun, Fix, FrozenModule, MeasuredCut, Record, TextLine
+from graphwidget.model import BackwardCall, CellRun, Fix, FrozenModule, Lineage, MeasuredCut, Record, TextLine
 
-__all__ = ["cut_at", "instead"]
+__all__ = ["cut_at", "instead", "is_measured"]
 
 # Operations of which the second result has no graph, and other names of operations that a line may use.
 _PAIRS = ("max", "min", "sort", "topk", "median", "kthvalue", "mode")
+_NUMBERS = ("item", "tolist", "numpy")
 _ALSO = {"__float__": "item", "__int__": "item", "as_tensor": "tensor"}
 
 
@@ -40,10 +41,25 @@ def instead(record: Record, call: BackwardCall, found: Cause, cause_of: Callable
     if not meant and lineage.frozen:
         return found if _is_at(record, found, lineage.frozen[0].lines) else _thaw(record, call, lineage.frozen[0])
     meant = meant or list(lineage.behind_root)
+    if not meant and found.place is None:
+        meant = _only_numbers(lineage)
     if any(_is_at(record, found, cut.lines) for cut in meant):
         return found
     cuts = [one for cut in meant if (one := cut_at(record, cut)) is not None]
     return cause_of(cuts[0]._replace(alone=len(cuts) == 1)) if cuts else found
+
+
+def _only_numbers(lineage: Lineage) -> list[MeasuredCut]:
+    """The only line that turned wanted values into numbers, for a root made of numbers: ``sum += v.item()``."""
+    found = [cut for cut in lineage.cuts if cut.wanted and _ALSO.get(cut.by, cut.by) in _NUMBERS]
+    return found if len({cut.lines[:1] for cut in found}) == 1 else []
+
+
+def is_measured(record: Record, cut: Cut) -> bool:
+    """Whether values with a graph were measured to leave it at a statement."""
+    cuts = record.lineage.cuts if record.lineage is not None else ()
+    found = (next(_statements(record, one.lines), None) for one in cuts)
+    return any(one is not None and one[0] is cut.run and one[1].lineno == cut.statement.lineno for one in found)
 
 
 def cut_at(record: Record, measured: MeasuredCut) -> Cut | None:

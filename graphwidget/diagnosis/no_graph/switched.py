@@ -50,7 +50,7 @@ def in_force(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) -
         switched = next((run for run in reversed(runs[:at]) if run.grad_before and not run.grad_after), None)
         found = _switch(runs, switched) if switched is not None else None
         if found is not None:
-            return _off(runs, *found, made_of)
+            return _off(runs, *found, made_of, (text, made))
         since = f"since In[{switched.cell}]" if switched is not None else "from the first cell on"
         place = place_of(text, made.lineno) if made is not None else None
         line = "torch.set_grad_enabled(True)"
@@ -72,20 +72,43 @@ def switched_off(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str
         until = made.lineno if made is not None and text is runs[at] else sys.maxsize
         found = _switch(runs, runs[at], until)
         if found is not None:
-            return _off(runs, *found, made_of)
+            return _off(runs, *found, made_of, (text, made))
     return None
 
 
-def _off(runs: list[CellRun], run: CellRun, statement: ast.Expr, made_of: list[str]) -> Cause:
+def _off(
+    runs: list[CellRun],
+    run: CellRun,
+    statement: ast.Expr,
+    made_of: list[str],
+    made: tuple[CellRun, ast.stmt | None],
+) -> Cause:
     place, text = place_of(run, statement.lineno), ast.unparse(statement)
-    fix = Fix(
-        "remove_no_grad",
-        f"Remove `{text}` ({where(place)}), or use it in a `with`.",
-        restore_graph.trains(runs, made_of),
-        line_of(place),
-        edits=text_edit.replace_in(run.cell, run.source, statement, "False", "True"),
-    )
+    do, edits = f"Remove `{text}` ({where(place)})", text_edit.remove(run.cell, run.source, statement)
+    function = _meant_without_grad(run, statement, *made)
+    if function is not None:
+        do += f", and put `@torch.no_grad()` on `{function.name}`: that ends with the function"
+        first = min((one.lineno for one in function.decorator_list), default=function.lineno)
+        edits = (*text_edit.insert_before(run.cell, run.source, first, ["@torch.no_grad()"]), *edits)
+    else:
+        do += ", or put what needs no graph under `with torch.no_grad():`"
+    verified = restore_graph.trains(runs, made_of)
+    fix = Fix("remove_no_grad", f"{do}.", verified, line_of(place), edits=edits)
     return Cause(f"`{text}` ({where(place)}) is in force: `{made_of[0]}` was computed without a graph.", fix, place)
+
+
+def _meant_without_grad(
+    run: CellRun, statement: ast.Expr, where_made: CellRun, made: ast.stmt | None
+) -> ast.FunctionDef | None:
+    """The function that begins by switching grad mode off, where what has no graph was computed outside of it."""
+    inside = source.function_at(run.source, statement.lineno)
+    if inside is None:
+        return None
+    function = inside[1]
+    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    begins = any(one.lineno == statement.lineno for one in body)
+    lines = range(function.lineno, (function.end_lineno or function.lineno) + 1)
+    return function if begins and not (where_made is run and made is not None and made.lineno in lines) else None
 
 
 def _switch(runs: list[CellRun], run: CellRun, until: int = sys.maxsize) -> tuple[CellRun, ast.Expr] | None:

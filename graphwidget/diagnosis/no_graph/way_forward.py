@@ -13,11 +13,28 @@ from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.model import CellRun, Record
 
-__all__ = ["CutOff", "cuts_behind"]
+__all__ = ["CutOff", "cuts_behind", "why_cut"]
 
 MOST_STEPS = 200  # functions visited for one parameter
 
 _OF_INDICES = ("argmax", "argmin", "argsort", "indices", "long", "int", "bool", "multinomial", "sample")
+
+
+_WHY = {
+    "detach": "`detach` cuts the graph there",
+    "detach_": "`detach_` cuts the graph there",
+    "data": "`.data` cuts the graph there",
+    "item": "`item` makes a Python number",
+    "tolist": "`tolist` makes Python numbers",
+    "numpy": "`numpy` makes an array",
+    "tensor": "`torch.tensor` copies the values into a new tensor, without a graph",
+    "indices": "indices have no derivative",
+}
+
+
+def why_cut(by: str) -> str:
+    """Why an operation leaves the graph, as the end of a sentence."""
+    return _WHY.get(by, f"`{by}` has no derivative")
 
 
 class CutOff(NamedTuple):
@@ -78,8 +95,12 @@ def _first_uses(record: Record, path: str) -> Iterator[_Use]:
     """The code that reads a parameter under a name of its own: methods of the class that makes it, else the cells."""
     first, *parts = re.findall(r"[A-Za-z_]\w*", path)
     latest = Cells.of(record).latest
-    for part in reversed(parts):
+    for at, part in reversed(list(enumerate(parts))):
         made = [(run, cls) for run in latest for cls in _classes(run) if _makes(cls, f"self.{part}")]
+        if len(made) > 1:  # several classes have a part of that name: the one of the object that the path leads through
+            owner = parts[at - 1] if at else first
+            own = [(run, cls) for run, cls in made if _is_object(latest, cls.name, owner)]
+            made = own or made
         if len(made) == 1:
             run, cls = made[0]
             yield from (_Use(run, cls, method, frozenset({f"self.{part}"})) for method in _methods(cls))
@@ -138,7 +159,7 @@ def _follow(use: _Use, latest: list[CellRun]) -> Iterator[CutOff | _Use]:
                 names |= source.grown(one)
             if isinstance(one, ast.Return) and one in body:  # under an `if` it may never have run
                 yield from _callers(latest, use, one.value, names)
-            yield from _given(latest, value, names)
+            yield from _given(latest, use, value, names)
         elif isinstance(one, ast.Assign) and not parts:
             names -= {name for name in assigned if name not in use.names}
 
@@ -174,6 +195,9 @@ def _callers(latest: list[CellRun], use: _Use, value: ast.expr | None, names: se
     for run in latest if called else ():
         yield _Use(run, None, None, called, element, far=True)
         yield from (_Use(run, None, one, called, element, far=True) for one in _functions(run))
+        for cls in _classes(run):
+            if cls is not use.within:
+                yield from (_Use(run, cls, one, called, element, far=True) for one in _methods(cls))
 
 
 def _objects(run: CellRun, cls: str) -> Iterator[str]:
@@ -193,23 +217,48 @@ def _objects(run: CellRun, cls: str) -> Iterator[str]:
                 yield ast.unparse(target)
 
 
+def _is_object(latest: list[CellRun], cls: str, name: str) -> bool:
+    """Whether a variable or an attribute of that name is an object of a class."""
+    return any(source.last_name(one) == name for run in latest for one in _objects(run, cls))
+
+
 def _functions(run: CellRun) -> list[ast.FunctionDef]:
     tree = source.parse(run.source)
     return [one for one in tree.body if isinstance(one, ast.FunctionDef)] if tree is not None else []
 
 
-def _given(latest: list[CellRun], value: ast.AST, names: set[str]) -> Iterator[_Use]:
-    """The functions of the cells that such a value is given to, under the name of their argument."""
+def _given(latest: list[CellRun], use: _Use, value: ast.AST, names: set[str]) -> Iterator[_Use]:
+    """The functions and methods of the cells that such a value is given to, under the name of their argument."""
     for node in outside_of_cuts(value):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Name, ast.Attribute)):
             continue
-        found = [(run, one) for run in latest for one in _functions(run) if one.name == node.func.id]
-        for run, function in found[-1:]:
+        for run, within, function in _meant(latest, use, node.func):
             places = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
-            taken = {name for name, one in zip(places, node.args) if _flows(one, names)}
+            static = any(ast.unparse(one) == "staticmethod" for one in function.decorator_list)
+            given = places if within is None or static else places[1:]
+            taken = {name for name, one in zip(given, node.args) if _flows(one, names)}
             taken |= {one.arg for one in node.keywords if one.arg and _flows(one.value, names)}
             if taken:
-                yield _Use(run, None, function, frozenset(taken), far=True)
+                yield _Use(run, within, function, frozenset(taken), far=within is None or within is not use.within)
+
+
+def _meant(
+    latest: list[CellRun], use: _Use, called: ast.Name | ast.Attribute
+) -> Iterator[tuple[CellRun, ast.ClassDef | None, ast.FunctionDef]]:
+    """What a call runs: a function, a method of the class itself, or one of an object of another class."""
+    text = ast.unparse(called)
+    if isinstance(called, ast.Name):
+        found = [(run, None, one) for run in latest for one in _functions(run) if one.name == text]
+        yield from found[-1:]
+    if use.within is not None and text.startswith("self."):
+        yield from ((use.run, use.within, one) for one in _methods(use.within) if f"self.{one.name}" == text)
+    for run in latest:
+        for cls in _classes(run):
+            objects = {name for other in latest for name in _objects(other, cls.name)}
+            for one in _methods(cls) if objects else ():
+                whole = {f"{name}.{one.name}" for name in objects}
+                if text in whole or (one.name in ("forward", "__call__") and text in objects):
+                    yield run, cls, one
 
 
 def _evaluated(statement: ast.stmt) -> ast.AST | None:

@@ -158,6 +158,12 @@ def replace_in(cell: int | None, text: str, node: ast.AST, old: str, new: str) -
     return tuple(found)
 
 
+def wrapped(cell: int | None, text: str, node: ast.AST, opening: str) -> Edits:
+    """Write a call around a node: ``nn.ModuleList(`` before it, and the bracket behind it."""
+    start, end = span(text, node)
+    return (TextEdit(start, start, opening, cell), TextEdit(end, end, ")", cell))
+
+
 def insert_behind(cell: int | None, text: str, node: ast.AST, new: str) -> Edits:
     """Write `new` right behind a node: ``.clone()``."""
     end = span(text, node)[1]

@@ -77,6 +77,7 @@ y.backward()""",
 for epoch in range(2):
     for i in range(3):
         y = (w ** 3).sum() * (w * v).sum() * 1e-3
+        w.grad = v.grad = None
         y.backward()
         for p in (w, v):
             p.data -= 0 * p.grad  # write""",

@@ -92,7 +92,7 @@ EDITS = {
     ),
     "switch": (
         "torch.set_grad_enabled(False)\nloss = net(x)\n",
-        ["- torch.set_grad_enabled(False)", "+ torch.set_grad_enabled(True)"],
+        ["- torch.set_grad_enabled(False)"],
     ),
 }
 

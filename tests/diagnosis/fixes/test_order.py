@@ -39,7 +39,7 @@ def case(**facts):
     reuse = SimpleNamespace(**{name: facts.get(name, None) for name in names.split()}, carrier_paths=())
     for call in ("earlier", "later"):
         setattr(reuse, call, SimpleNamespace(place=SimpleNamespace(run=facts.get(call))))
-    names = "stepped all_comes_from_one_container drawn_at_random not_for_the_old_part"
+    names = "stepped all_comes_from_one_container drawn_at_random not_for_the_old_part computed_parameters"
     own = {name: facts.get(name, False) for name in names.split()}
     return SimpleNamespace(setting=setting, reuse=reuse, **own)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from typing import NamedTuple
 
 from graphwidget.diagnosis.findings.refusals.makers import line_that_made
@@ -12,6 +13,7 @@ from graphwidget.diagnosis.no_graph.cause import expression
 from graphwidget.diagnosis.no_graph.cutting import cuts_in
 from graphwidget.diagnosis.no_graph.origins import Cut, Origins
 from graphwidget.diagnosis.no_graph.values import Spot, Values
+from graphwidget.diagnosis.no_graph.way_forward import CutOff, cuts_behind, why_cut
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
@@ -42,6 +44,7 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         _leaf_root(record, call, start, root, shown, name)
         or _stepped(record, call, given[index] if 0 <= index < len(given) else None, root, shown)
         or _cut(record, call, root, name, shown)
+        or _cut_ahead(record, given[index] if 0 <= index < len(given) else None, root, shown)
         or _left_out(record, call, root, name, shown)
     )
     return Finding(
@@ -185,18 +188,27 @@ def _cut(record: Record, call: BackwardCall, root: str, name: str | None, shown:
         return None
     cut = found[0]
     place = place_of(cut.run, cut.statement.lineno)
-    how = f"under `{cut.by}`" if cut.around is not None else f"and `{cut.by}` leaves the graph"
+    how = f"under `{cut.by}`" if cut.around is not None else f"and {why_cut(cut.by)}"
     text = (
         f"No path leads from `{root}` to {shown}. {short(ast.unparse(cut.statement))} ({where(place)}) computes a "
         f"part of it from {shown}, {how}."
     )
-    do = f"take the line out of `{cut.by}`" if cut.around is not None else f"write the line without `{cut.by}`"
+    return _Why(text, place, (_uncut(cut, place),))
+
+
+def _uncut(cut: Cut | CutOff, place: Place) -> Fix:
+    """Do without what cuts: take the line out of its block, or the operation out of the line."""
+    cell, text, statement = cut.run.cell, cut.run.source, cut.statement
     edits: text_edit.Edits = ()
     if isinstance(cut.around, ast.With):
-        edits = restore_graph.out_of_with(cut.run.cell, cut.run.source, cut.around, cut.statement)
+        edits = restore_graph.out_of_with(cell, text, cut.around, statement)
+    elif cut.around is None and cut.by in ("detach", "data"):
+        edits = restore_graph.without(cell, text, statement, cut.by)
+    elif cut.around is None and _gives_itself(statement, cut.by):
+        edits = text_edit.remove(cell, text, statement)
+    do = f"take the line out of `{cut.by}`" if cut.around is not None else f"do without `{cut.by}` there"
     id_ = "remove_no_grad" if cut.around is not None else "find_the_cut"
-    fix = Fix(id_, f"If the gradient is wanted, {do} ({where(place)}).", False, at(place), edits=edits)
-    return _Why(text, place, (fix,))
+    return Fix(id_, f"If the gradient is wanted, {do} ({where(place)}).", False, at(place), edits=edits)
 
 
 def _makes_the_input(call: BackwardCall, cut: Cut, wanted: set[str]) -> bool:
@@ -227,6 +239,39 @@ def _goes_back(origins: Origins, cut: Cut, wanted: set[str]) -> bool:
         if source.names_in(inner) & wanted:
             return True
     return False
+
+
+def _cut_ahead(record: Record, asked: TensorRef | None, root: str, shown: str) -> _Why | None:
+    """A line on the way forward from a leaf that cuts off what was computed from it."""
+    path = own_path(asked) if asked is not None and asked.is_leaf else None
+    cuts = cuts_behind(record, path) if path is not None else []
+    if not cuts:
+        return None
+    cut = cuts[0]
+    place = place_of(cut.run, cut.statement.lineno)
+    line = f"{short(ast.unparse(cut.statement).split(chr(10), 1)[0])} ({where(place)})"
+    how = f"it runs under `{cut.by}`" if cut.around is not None else why_cut(cut.by)
+    text = f"No path leads from `{root}` to {shown}: {line} uses what comes from it, and {how}."
+    return _Why(text, place, (_uncut(cut, place),))
+
+
+def _gives_itself(statement: ast.stmt, by: str) -> bool:
+    """``label = label.argmax(1)``: without the line, the name keeps what it had."""
+    value = source.given(statement)
+    call = value.func if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) else None
+    return call is not None and call.attr == by and list(source.targets(statement)) == [ast.unparse(call.value)]
+
+
+def _is_trained(record: Record, call: BackwardCall, name: str | None) -> bool:
+    """Whether an optimizer holds an input that the program made one by one: then a gradient of None is no answer.
+
+    A part of a module, which is asked for with all the others, may be left out of a loss on purpose.
+    """
+    made = line_that_made(record, name) if name else None
+    if made is None or "requires_grad" not in made.source:
+        return False
+    paths = [path for ref in call.inputs or () if name and name in map(spoken, ref.paths) for path in ref.paths]
+    return any(".param_groups[" in path for path in paths)
 
 
 def _left_out(record: Record, call: BackwardCall, root: str, name: str | None, shown: str) -> _Why:
@@ -260,6 +305,9 @@ def _for_unused(record: Record, call: BackwardCall, root: str, name: str | None)
     use = _use(root, name)
     if not _reaches_another(call):
         return (use,)
+    if _is_trained(record, call, name):
+        text = f"{use.text} An optimizer holds it: with `allow_unused=True` it would never be trained."
+        return (replace(use, text=text),)
     spot, cells = at(call.place), Cells.of(record)
     statement = cells.statement(spot) if spot is not None else None
     text = cells.text(spot[0]) if spot is not None else ""

@@ -8,14 +8,15 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from graphwidget.diagnosis.no_graph.from_gradients import Line, parts
+from graphwidget.diagnosis.no_graph.read_grads import asked_instead, built_by_backward, maker
 from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.wording import at, opening, short, where
-from graphwidget.model import BackwardCall, Finding, Fix, Kind, Place, Record, Snapshot
+from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Kind, Place, Record, Snapshot
 
-__all__ = ["find"]
+__all__ = ["find", "missing_parts", "operands"]
 
 _ADDING = re.compile(r"(?:Add|Sub|Rsub)Backward\d+$")
 # What a loss is put together by: through these a constant part stays one.
@@ -23,11 +24,24 @@ _SCALING = re.compile(r"(?:Add|Sub|Rsub|Mul|Div|Neg|Sum|Mean|View|Squeeze|Unsque
 _COMPARING = re.compile(r"(?:Pow|Abs|Sqrt|MseLoss|L1Loss|SmoothL1Loss|HuberLoss|LinalgVectorNorm)Backward\d+$")
 
 
-class _Missing(NamedTuple):
-    """A sum of which one part has no graph. `plainly`: it is a part of the loss itself, not of a square in it."""
+class _Sum(NamedTuple):
+    """A sum, of which one part may have no graph. `plainly`: it is a part of the loss itself, not of a square in it."""
 
     node: int
     plainly: bool
+
+
+class _Constant(NamedTuple):
+    """The operand of a sum that is computed from gradients alone, and its line.
+
+    `made_by`: the call of ``autograd.grad`` that made them; None: it reads a `.grad`, `read`, in `run`.
+    """
+
+    operand: ast.expr
+    place: Place
+    made_by: BackwardCall | None
+    read: ast.Attribute | None = None
+    run: CellRun | None = None
 
 
 def find(record: Record) -> Iterator[Finding]:
@@ -38,9 +52,9 @@ def find(record: Record) -> Iterator[Finding]:
         if one.api == "autograd.grad" and one.result == "ok" and not one.create_graph
     }
     trained = {path for write in record.writes if write.optimizer for path in write.paths}
-    if not calls or not trained:
-        return
     runs = [run for _, run in sorted(record.runs.items())]
+    if not trained or not (calls or any(".grad" in run.source for run in runs)):
+        return
     values, told = Values(runs), set[Line]()
     for call in record.calls:
         graph = call.graph
@@ -48,20 +62,32 @@ def find(record: Record) -> Iterator[Finding]:
             continue
         for missing in _missing(call, graph):
             found = _constant(record, values, graph, missing, calls)
-            if found is None:
+            gradient = found.made_by or maker(record, call) if found is not None else None
+            if found is None or gradient is None:
                 continue
-            operand, place, gradient = found
             line = (gradient.place.cell, gradient.place.line)
             own = _leaves(record, gradient) & trained
             asked = {path for ref in gradient.inputs or () for path in ref.paths}
             if line in told or gradient.n > call.n or not own or (not missing.plainly and asked & trained):
                 continue
             told.add(line)
-            yield _of(record, call, operand, place, gradient, _by_weight(own), plainly=missing.plainly)
+            yield _of(record, call, found, gradient, _by_weight(own), plainly=missing.plainly)
 
 
-def _missing(call: BackwardCall, graph: Snapshot) -> Iterator[_Missing]:
+def missing_parts(call: BackwardCall, graph: Snapshot) -> Iterator[tuple[Place | None, bool]]:
+    """The lines of the sums that make up the root plainly, each with whether one part has no graph."""
+    for one in _sums(call, graph):
+        if one.plainly:
+            yield graph.place_of(one.node), len(list(graph.next(one.node))) == 1
+
+
+def _missing(call: BackwardCall, graph: Snapshot) -> Iterator[_Sum]:
     """The sums that make up the root, of which one part has no graph."""
+    return (one for one in _sums(call, graph) if len(list(graph.next(one.node))) == 1)
+
+
+def _sums(call: BackwardCall, graph: Snapshot) -> Iterator[_Sum]:
+    """The sums that make up the root."""
     stack, seen = [(root.node, True) for root in call.roots if root.node >= 0], set[int]()
     while stack:
         node, plainly = stack.pop()
@@ -69,8 +95,8 @@ def _missing(call: BackwardCall, graph: Snapshot) -> Iterator[_Missing]:
             continue
         seen.add(node)
         name, below = graph.name_of(node), list(graph.next(node))
-        if _ADDING.match(name) and len(below) == 1:
-            yield _Missing(node, plainly)
+        if _ADDING.match(name):
+            yield _Sum(node, plainly)
         if _SCALING.match(name):
             stack += [(one, plainly and (len(below) == 1 or bool(_ADDING.match(name)))) for one in below]
         elif _COMPARING.match(name):
@@ -88,23 +114,25 @@ def _by_weight(leaves: set[str]) -> list[str]:
 
 
 def _constant(
-    record: Record, values: Values, graph: Snapshot, missing: _Missing, calls: Mapping[Line, BackwardCall]
-) -> tuple[ast.expr, Place, BackwardCall] | None:
-    """The operand of a sum that is computed from gradients alone, its line, and the call that made them."""
+    record: Record, values: Values, graph: Snapshot, missing: _Sum, calls: Mapping[Line, BackwardCall]
+) -> _Constant | None:
     place = graph.place_of(missing.node)
     spot = at(place)
     statement = Cells.of(record).statement(spot) if spot is not None else None
     if spot is None or place is None or statement is None or hasattr(statement, "body"):
         return None
     index = max((i for i, run in enumerate(values.runs) if run.cell == spot[0]), default=-1)
-    for operand in _operands(statement):
+    for operand in operands(statement):
         found = parts(values, operand, Spot(index, spot[1]), calls)
+        if found.only_gradients and found.gradients:
+            return _Constant(operand, place, found.gradients[0])
         if found.only_gradients:
-            return operand, place, found.gradients[0]
+            node, there = found.read[0]
+            return _Constant(operand, place, None, node if len(found.read) == 1 else None, values.runs[there.at])
     return None
 
 
-def _operands(statement: ast.stmt) -> Iterator[ast.expr]:
+def operands(statement: ast.stmt) -> Iterator[ast.expr]:
     """What a statement adds or subtracts."""
     for node in ast.walk(statement):
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
@@ -117,43 +145,49 @@ def _operands(statement: ast.stmt) -> Iterator[ast.expr]:
 def _of(
     record: Record,
     call: BackwardCall,
-    operand: ast.expr,
-    place: Place,
+    found: _Constant,
     gradient: BackwardCall,
     leaves: list[str],
     *,
     plainly: bool,
 ) -> Finding:
-    shown, line = short(ast.unparse(operand)), gradient.place
-    spot = at(line)
-    cells = Cells.of(record)
-    statement = cells.statement(spot) if spot is not None else None
-    edits: text_edit.Edits = ()
-    if spot is not None and statement is not None:
-        edits = text_edit.with_keyword(spot[0], cells.text(spot[0]), statement, "create_graph=True")
+    shown, line, place = short(ast.unparse(found.operand)), gradient.place, found.place
     what = "adds a constant to the loss, and no step goes by it" if plainly else "is a constant in the loss"
     named = source.last_name(leaves[0])
+    computes, asks, flag = "computes a gradient without a graph", "its gradient was", "create_graph"
+    fixes = [_with_graph(record, gradient)]
+    if found.made_by is None:
+        computes, asks = "puts gradients without a graph into `.grad`", "the `.grad` that it reads was"
+        asked = asked_instead(record, found.run, found.read, gradient) if found.run and found.read else None
+        fixes = [*filter(None, [asked]), built_by_backward(record, gradient)]
     return Finding(
         "silent",
         "warning" if plainly else "info",
-        f"{short(line.source)} ({where(line)}) computes a gradient without a graph, so what is computed from it has "
+        f"{short(line.source)} ({where(line)}) {computes}, so what is computed from it has "
         f"none either. {short(place.source)} ({where(place)}) adds {shown}: it {what}. {opening(call.n)} gives "
         f"`{leaves[0]}`{' and others' if len(leaves) > 1 else ''} no gradient from that part.",
-        f"{shown} is a constant: its gradient was computed without `create_graph=True`.",
+        f"{shown} is a constant: {asks} computed without `create_graph=True`.",
         call.n,
         made_at=line,
         cause=line,
         cut_at=line,
-        names=tuple(dict.fromkeys((*sorted(source.names_in(operand) - {"self"}), "create_graph", named))),
-        fixes=(
-            Fix(
-                "create_graph",
-                f"If the loss is to train by it, pass `create_graph=True` ({where(line)}). If it is meant as a "
-                "constant, `.detach()` says so.",
-                False,
-                spot,
-                "It keeps the graph, and builds one for the gradient.",
-                edits=edits,
-            ),
-        ),
+        names=tuple(dict.fromkeys((*sorted(source.names_in(found.operand) - {"self"}), flag, named))),
+        fixes=tuple(fixes),
+    )
+
+
+def _with_graph(record: Record, gradient: BackwardCall) -> Fix:
+    spot, cells = at(gradient.place), Cells.of(record)
+    statement = cells.statement(spot) if spot is not None else None
+    edits: text_edit.Edits = ()
+    if spot is not None and statement is not None:
+        edits = text_edit.with_keyword(spot[0], cells.text(spot[0]), statement, "create_graph=True")
+    return Fix(
+        "create_graph",
+        f"If the loss is to train by it, pass `create_graph=True` ({where(gradient.place)}). If it is meant as a "
+        "constant, `.detach()` says so.",
+        False,
+        spot,
+        "It keeps the graph, and builds one for the gradient.",
+        edits=edits,
     )

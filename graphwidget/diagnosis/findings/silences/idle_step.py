@@ -8,7 +8,9 @@ from dataclasses import replace
 
 from graphwidget.diagnosis.findings.no_grad import where_cut, where_made_anew, where_made_numbers
 from graphwidget.diagnosis.findings.silences import unheld
+from graphwidget.diagnosis.findings.silences.cut_before_root import cut_before_root, uncut
 from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf
+from graphwidget.diagnosis.no_graph.way_forward import why_cut
 from graphwidget.diagnosis.source import paths, text_edit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
@@ -32,9 +34,26 @@ def find(record: Record) -> Iterator[Finding]:
         run = next((one for one in latest if ran and one.cell == step.place.cell), None)
         before = [call for call in record.calls if call.n < step.after_calls and call.result == "ok"]
         if run is not None and before:
-            given = _given_gradients(record, before[-1], step)
+            call = _meant_for(record, before, step)
+            given = _given_gradients(record, call, step)
             if not given or not known.issuperset(given):  # None: unknown, or none of its own
-                yield from _of(record, run, step, before[-1], given)
+                yield from _of(record, run, step, call, given)
+
+
+def _meant_for(record: Record, before: list[BackwardCall], step: Write) -> BackwardCall:
+    """The backward whose gradients a step is to use: the first behind the line that clears those of its optimizer.
+
+    Else the last one before the step.
+    """
+    text, owner, line = Cells.of(record).text(step.place.cell), _owner(step), step.place.line or 0
+    there = [one for one in before if one.place.cell == step.place.cell and (one.place.line or 0) < line]
+    statements = [one for one in source.leading_to(text, line) if f"{owner}.zero_grad" in source.calls_in(one)]
+    if owner and statements and source.function_at(text, statements[-1].lineno) == source.function_at(text, line):
+        found = [one for one in there if (one.place.line or 0) > statements[-1].lineno]
+        if found:
+            first = min(one.place.line or 0 for one in found)
+            return next(one for one in reversed(found) if one.place.line == first)
+    return before[-1]
 
 
 def _of(
@@ -46,6 +65,7 @@ def _of(
     shown = f"`{owner}.step()`" if owner else short(step.by)
     fixes: tuple[Fix, ...] = ()
     cause: Place | None = None
+    cutting: tuple[str, ...] = ()
     if cleared is not None:
         line = short(source.line_text(run.source, cleared.lineno))
         why = f"{line} (In[{run.cell}], line {cleared.lineno}) clears the gradients that the backward before it gave."
@@ -68,6 +88,12 @@ def _of(
         elif (copy := _copied(record, given, named)) is not None:
             why += f" {short(copy.source)} ({where(copy)}) copied it, and the loss is computed with the copy."
             cause, fixes = copy, (_of_the_copy(record, owner, given, named),)
+        elif (cut := cut_before_root(record, call, step.paths)) is not None:
+            cause = place_of(cut.run, cut.statement.lineno)
+            line = f"{short(ast.unparse(cut.statement))} ({where(cause)})"
+            how = f"runs under `{cut.by}`" if cut.around is not None else f"{why_cut(cut.by)}"
+            why += f" {line} uses what is computed from them, and {how}."
+            fixes, cutting = (uncut(record, call, cut),), (cut.by,)
     elif given:
         whose = f"`{owner}`" if owner else "the optimizer"
         why = f"The backward before it gave gradients to {names(given)}, which {whose} does not have."
@@ -89,7 +115,7 @@ def _of(
         call.n,
         made_at=step.place,
         cause=cause,
-        names=named or given or (),
+        names=(*(named or given or ()), *cutting),
         fixes=fixes,
     )
 

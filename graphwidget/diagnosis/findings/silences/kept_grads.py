@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
 
 from graphwidget.diagnosis.source import syntax, text_edit
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.wording import at, short, spoken, where
-from graphwidget.model import BackwardCall, Finding, Fix, KeptGradients, Record
+from graphwidget.model import BackwardCall, Finding, Fix, KeptGradients, Place, Record
 
-__all__ = ["find"]
+__all__ = ["call_before", "find", "is_never_cleared"]
 
 # Text that changes a `.grad` in place: then the same tensor may hold another gradient.
 _CHANGES_GRADS = re.compile(
@@ -22,53 +24,107 @@ _CLEARS = re.compile(r"zero_?\(|zeros_like")
 
 
 def find(record: Record) -> Iterator[Finding]:
-    """Yield one finding for each optimizer whose gradients have never been cleared."""
+    """Yield one finding for each optimizer whose gradients are not cleared from step to step."""
     for kept in record.kept_grads:
-        texts = [run.source for run in record.runs.values()]
-        if not where(kept.place) or any(map(_CHANGES_GRADS.search, texts)):
-            continue
-        clipped = any("clip_grad" in text for text in texts)  # which writes to each gradient once
-        if kept.surplus > clipped or (kept.surplus and any(map(_CLEARS.search, texts))):
-            continue
-        before = (call for call in record.calls if call.n < kept.after_calls)
-        calls = [call for call in before if call.result == "ok" and call.api == "backward"]
-        if calls:
-            yield _of(record, kept, calls[-1])
+        call = call_before(record, kept)
+        if not kept.by_hand and call is not None and is_never_cleared(record, kept):
+            yield _of(record, kept, call)
+
+
+def is_never_cleared(record: Record, kept: KeptGradients) -> bool:
+    """Whether neither what was seen nor the text has anything that clears a gradient, or makes it smaller."""
+    texts = [run.source for run in record.runs.values()]
+    if not where(kept.place) or any(map(_CHANGES_GRADS.search, texts)):
+        return False
+    clipped = any("clip_grad" in text for text in texts)  # which writes to each gradient once
+    return kept.surplus <= clipped and not (kept.surplus and any(map(_CLEARS.search, texts)))
+
+
+def call_before(record: Record, kept: KeptGradients) -> BackwardCall | None:
+    """The last backward before the step that was looked at."""
+    before = (call for call in record.calls if call.n < kept.after_calls)
+    calls = [call for call in before if call.result == "ok" and call.api == "backward"]
+    return calls[-1] if calls else None
 
 
 def _of(record: Record, kept: KeptGradients, call: BackwardCall) -> Finding:
     owner = _owner(kept.place.source)
     shown = f"`{spoken(kept.path)}.grad`" if kept.path else "The gradient of a parameter"
     whose = f"`{owner}`" if owner else "its optimizer"
-    spot, cells = at(kept.place), Cells.of(record)
-    text = cells.text(spot[0]) if spot is not None else ""
-    statement = cells.statement(spot) if spot is not None else None
-    edits: text_edit.Edits = ()
-    if owner and spot is not None and isinstance(statement, ast.Expr):
-        edits = text_edit.insert_after(spot[0], text, statement, [f"{owner}.zero_grad()"])
+    often = f"at {kept.steps} steps ({where(kept.place)}), and nothing has cleared it."
+    passes = "of all passes so far"
+    if kept.cleared:
+        cases = f"{kept.steps - 1} of {kept.steps - 1 + kept.cleared} cases"
+        often, passes = f"from one step to the next ({where(kept.place)}) in {cases}.", "of several passes"
+    cleared = _clearing(record, kept, owner)
     line = f"{short(call.place.source)} ({where(call.place)}) adds" if where(call.place) else "Each backward adds"
     return Finding(
         "silent",
         "warning",
-        f"{shown} was the same tensor at {kept.steps} steps ({where(kept.place)}), and nothing has cleared it. "
-        f"{line} to what is there. So each step of {whose} goes by the sum of the gradients of all passes so far.",
-        f"Gradients add up from step to step: nothing clears those of {whose}.",
+        f"{shown} was the same tensor {often}{cleared.text} {line} to what is there. So each step of {whose} goes by "
+        f"the sum of the gradients {passes}.",
+        f"Gradients add up from step to step: nothing clears those of {whose}{' in between' * bool(kept.cleared)}.",
         call.n,
         tensor=spoken(kept.path) or None,
         made_at=kept.place,
-        cause=call.place if where(call.place) else kept.place,
+        cause=cleared.place or (call.place if where(call.place) else kept.place),
         names=tuple(filter(None, (f"{spoken(kept.path)}.grad" if kept.path else "", owner, "zero_grad"))),
         fixes=(
             Fix(
                 "clear_gradients",
-                f"Clear them after each step: `{owner or 'optimizer'}.zero_grad()`.",
+                cleared.do,
                 False,
-                spot,
+                at(kept.place),
                 "The steps get smaller: each goes by its own pass.",
-                edits=edits,
+                edits=cleared.edits,
             ),
         ),
     )
+
+
+class _Clearing(NamedTuple):
+    """How to clear gradients in each pass, and what is to be said of the line that clears them too early."""
+
+    do: str
+    edits: text_edit.Edits
+    text: str = ""
+    place: Place | None = None
+
+
+def _clearing(record: Record, kept: KeptGradients, owner: str) -> _Clearing:
+    """Move the line that clears gradients before a loop into it; else clear them behind each step."""
+    spot, cells = at(kept.place), Cells.of(record)
+    text = cells.text(spot[0]) if spot is not None else ""
+    statement = cells.statement(spot) if spot is not None else None
+    early = _before_the_loop(text, statement) if statement is not None else None
+    if spot is not None and early is not None:
+        loop, clears = early
+        place = replace(kept.place, line=clears.lineno, source=ast.unparse(clears))
+        line = f"{short(place.source)} ({where(place)})"
+        edits = (
+            *text_edit.remove(spot[0], text, clears),
+            *text_edit.insert_before(spot[0], text, loop.body[0], [ast.unparse(clears)]),
+        )
+        said = f" {line} stands before the loop, and clears once for all its passes."
+        return _Clearing(f"Clear them in each pass: move {line} to the beginning of the loop.", edits, said, place)
+    do = f"Clear them after each step: `{owner or 'optimizer'}.zero_grad()`."
+    if not owner or spot is None or not isinstance(statement, ast.Expr):
+        return _Clearing(do, ())
+    return _Clearing(do, text_edit.insert_after(spot[0], text, statement, [f"{owner}.zero_grad()"]))
+
+
+def _before_the_loop(text: str, step: ast.stmt) -> tuple[ast.For | ast.While, ast.stmt] | None:
+    """The innermost loop around a step, and the one line before it, in the same block, that clears gradients."""
+    loop = next(reversed(syntax.loops_around(text, step.lineno)), None)
+    if loop is None or any(_clears(one) for one in syntax.own_statements(loop.body)):
+        return None
+    clears = [one for one in syntax.block_of(text, loop) if one.lineno < loop.lineno and _clears(one)]
+    return (loop, clears[0]) if len(clears) == 1 else None
+
+
+def _clears(statement: ast.stmt) -> bool:
+    simple = isinstance(statement, ast.Expr)
+    return simple and any(name.rsplit(".", 1)[-1] == "zero_grad" for name in syntax.calls_in(statement))
 
 
 def _owner(line: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from graphwidget.diagnosis.findings.refusals import checkpoints
 from graphwidget.diagnosis.fixes import restore_graph
-from graphwidget.diagnosis.no_graph.way_forward import CutOff, cuts_behind
+from graphwidget.diagnosis.no_graph.way_forward import CutOff, cuts_behind, why_cut
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, names, place_of, short, spoken, where
@@ -23,16 +23,6 @@ MOST_NAMED = 4
 _CHECKPOINT = "CheckpointFunctionBackward"
 MOST_FOLLOWED = 40  # parameters whose use is looked for in the text
 
-_WHY = {
-    "detach": "`detach` cuts the graph there",
-    "detach_": "`detach_` cuts the graph there",
-    "data": "`.data` cuts the graph there",
-    "item": "`item` makes a Python number",
-    "tolist": "`tolist` makes Python numbers",
-    "numpy": "`numpy` makes an array",
-    "tensor": "`torch.tensor` copies the values into a new tensor, without a graph",
-    "indices": "indices have no derivative",
-}
 _WITHOUT = ("detach", "data", "item")
 
 
@@ -84,7 +74,7 @@ def _in_checkpoint(record: Record, starved: StarvedParameters, paths: tuple[str,
 def _of(record: Record, starved: StarvedParameters, cut: CutOff, paths: tuple[str, ...]) -> Finding:
     place = place_of(cut.run, cut.statement.lineno)
     shown, line = names(paths, MOST_NAMED), f"{short(_text(cut.statement))} ({where(place)})"
-    why = f"it runs under `{cut.by}`" if cut.around is not None else _WHY.get(cut.by, f"`{cut.by}` has no derivative")
+    why = f"it runs under `{cut.by}`" if cut.around is not None else why_cut(cut.by)
     whose = "it" if len(paths) == 1 else "them"
     return Finding(
         "silent",

@@ -125,7 +125,13 @@ def _in_container(record: Record, line: Line, leaves: list[UnheldLeaf]) -> Findi
     kind = ("Parameter" if of_parameters else "Module") + ("Dict" if isinstance(value, _DICTS) else "List")
     what = "dict" if isinstance(value, _DICTS) else "tuple" if isinstance(value, ast.Tuple) else "list"
     new = f"{_torch_nn(record)}.{kind}"
-    edits = text_edit.replace_node(line.run.cell, line.run.source, value, f"{new}({ast.unparse(value)})")
+    deep = any(part.startswith("[") and after.startswith("[") for leaf in leaves for part, after in _pairs(leaf))
+    inner = f"{_torch_nn(record)}.{'ParameterList' if of_parameters else 'ModuleList'}" if deep else ""
+    edits = text_edit.wrapped(line.run.cell, line.run.source, value, f"{new}(")
+    for each in _inside(value) if inner else ():
+        edits += text_edit.wrapped(line.run.cell, line.run.source, each, f"{inner}(")
+    for run, put in _put_in(line) if inner else ():
+        edits += text_edit.wrapped(run.cell, run.source, put, f"{inner}(")
     return _finding(
         shown,
         line.place,
@@ -140,6 +146,38 @@ def _in_container(record: Record, line: Line, leaves: list[UnheldLeaf]) -> Findi
             edits=edits,
         ),
     )
+
+
+def _pairs(leaf: UnheldLeaf) -> Iterator[tuple[str, str]]:
+    parts = _parts(leaf.path)
+    return zip(parts, parts[1:])
+
+
+def _inside(value: ast.AST) -> list[ast.expr]:
+    """The containers that a container's text has for elements."""
+    elements = value.elts if isinstance(value, (ast.List, ast.Tuple)) else []
+    elements = [value.elt] if isinstance(value, ast.ListComp) else elements
+    return [one for one in elements if isinstance(one, _LISTS)]
+
+
+def _put_in(line: Line) -> Iterator[tuple[CellRun, ast.expr]]:
+    """What the class puts into the container later: ``self.layers.append([...])``, ``self.layers[k] = ...``."""
+    targets = list(syntax.targets(line.statement))
+    for cls in _classes(line.run):
+        statements = [one for one in ast.walk(cls) if isinstance(one, ast.stmt)]
+        if not any((one.lineno, one.col_offset) == _spot(line.statement) for one in statements):
+            continue
+        for one in statements:
+            call = one.value if isinstance(one, ast.Expr) else None
+            if isinstance(call, ast.Call) and ast.unparse(call.func) in {f"{target}.append" for target in targets}:
+                yield from ((line.run, given) for given in call.args[:1])
+            elif isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Subscript):
+                if ast.unparse(one.targets[0].value) in targets:
+                    yield line.run, one.value
+
+
+def _spot(statement: ast.stmt) -> tuple[int, int]:
+    return statement.lineno, statement.col_offset
 
 
 def _torch_nn(record: Record) -> str:
@@ -366,13 +404,16 @@ def _moved(maker: Line, replacing: Line, owner: str) -> Edits:
 def _finding(shown: tuple[str, ...], cause: Place, why: str, leaves: list[UnheldLeaf], fix: Fix) -> Finding:
     one = len(shown) == 1
     listed, step = names(shown, MOST_NAMED), where(leaves[0].place)
-    at_step = f" ({step})" if step else ""
+    at_step, them = f" ({step})" if step else "", "it" if one else "them"
+    by_hand = all(leaf.by_hand for leaf in leaves)
+    nothing = f"the step by hand{at_step} writes to others" if by_hand else f"no optimizer that makes a step{at_step} "
+    nothing += "" if by_hand else f"holds {them}"
+    reason = f"no step writes to {them}" if by_hand else f"no optimizer holds {them}"
     return Finding(
         "silent",
         "warning",
-        f"Backward gives {listed} {'a gradient' if one else 'gradients'}, and no optimizer that makes a step{at_step} "
-        f"holds {'it' if one else 'them'}. {why}",
-        f"{listed} {'is' if one else 'are'} never trained: no optimizer holds {'it' if one else 'them'}.",
+        f"Backward gives {listed} {'a gradient' if one else 'gradients'}, and {nothing}. {why}",
+        f"{listed} {'is' if one else 'are'} never trained: {reason}.",
         tensor=shown[0],
         made_at=cause,
         names=shown,

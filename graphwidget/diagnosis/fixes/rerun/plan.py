@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from graphwidget.diagnosis.fixes.rerun.by_position import by_position
-from graphwidget.diagnosis.fixes.rerun.readers import is_used
+from graphwidget.diagnosis.fixes.rerun.own_names import with_own_names
+from graphwidget.diagnosis.fixes.rerun.readers import are_read
 from graphwidget.diagnosis.fixes.rerun.rerun import AT_START, Rerun, begins_on_head_line, first_step, quoted
 from graphwidget.diagnosis.fixes.rerun.special_places import in_special_place
 from graphwidget.diagnosis.fixes.rerun.statements import Target, statements_to_rerun
@@ -43,7 +44,7 @@ def _plan(setting: Setting, everything: bool) -> Rerun | None:
     again = statements_to_rerun(setting, target, everything)
     if not again:
         return by_position(setting, target, everything) or _keeper_inside_loop(setting, target)
-    if not is_used(setting, again, target.text, target.line, target.loop):
+    if not are_read(setting, again, (target.cell, target.line)):
         return None
     if target.function and any(isinstance(one.node, ast.Expr) for one in again):
         return None  # called for its effects, which each pass may undo
@@ -54,9 +55,11 @@ def _plan(setting: Setting, everything: bool) -> Rerun | None:
         sentence = AT_START.format(what=what, function=target.function)
     else:
         sentence = f"Run {what} again before In[{target.cell}], line {target.line}: it builds a fresh graph."
-    new = tuple(line for statement in again for line in statement.lines)
+    new = with_own_names(again, target.loop)
+    if new is None:
+        return None
     edits = text_edit.insert_before(target.cell, target.text, target.statement, new)
-    return Rerun(sentence, (target.cell, target.line), edits, new)
+    return Rerun(sentence, (target.cell, target.line), edits)
 
 
 def _makes_both_calls(setting: Setting, target: Target) -> bool:

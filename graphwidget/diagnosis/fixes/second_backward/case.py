@@ -14,10 +14,12 @@ from graphwidget.diagnosis.reuse.named_edges import NamedEdges
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import containers, syntax
+from graphwidget.diagnosis.source.made_parameters import as_parameter, computed_from
 from graphwidget.diagnosis.source.paths import local, root_of
+from graphwidget.diagnosis.wording import at
 from graphwidget.engine import forecast as engine
 from graphwidget.engine.what_if import anything_stale, bytes_held, cut, reachable, with_nodes_held, with_nothing_stale
-from graphwidget.model import BackwardCall, Forecast, Snapshot
+from graphwidget.model import BackwardCall, Forecast, Place, Snapshot
 
 __all__ = ["Case", "kept_bytes", "simulate"]
 
@@ -65,6 +67,27 @@ class Case:
     def stepped(self) -> bool:
         """Whether a step between the calls changed leaves: what the old part has saved is out of date."""
         return bool(self.reuse.steps_between)
+
+    @cached_property
+    def computed_parameters(self) -> list[tuple[Place, ast.expr, str]]:
+        """The lines that made the old part, if each was to give an attribute a parameter: `Parameter(a) * 0.1`.
+
+        Each with its expression, and with the one that makes a parameter of the result.
+        """
+        graph, found = self.reuse.graph, dict[tuple[int, int], tuple[Place, ast.expr, str]]()
+        for index in self.reuse.boundary:
+            place = graph.place_of(index)
+            spot = at(place)
+            text = self.setting.text_of_cell(spot[0]) if spot is not None else ""
+            statement = next(reversed(syntax.statements_at(text, spot[1])), None) if spot is not None else None
+            value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
+            targets = list(syntax.targets(statement)) if isinstance(statement, ast.stmt) else []
+            made = computed_from(value) if all(one.startswith("self.") for one in targets) else None
+            new = as_parameter(value, made) if value is not None and made is not None else ""
+            if place is None or spot is None or value is None or not new:
+                return []
+            found[spot] = place, value, new
+        return list(found.values())
 
     # whether the later call would succeed
 

@@ -4,7 +4,7 @@ A cell that is not plain Python (magics, a syntax error) has its magic lines bla
 gives no answer.
 """
 
-from graphwidget.diagnosis.source.syntax.assignments import assigned_as, assignments, bindings, set_at
+from graphwidget.diagnosis.source.syntax.assignments import assigned_as, assignments, bindings
 from graphwidget.diagnosis.source.syntax.backward_calls import (
     asked,
     backward_calls,
@@ -37,6 +37,7 @@ from graphwidget.diagnosis.source.syntax.loops import (
 )
 from graphwidget.diagnosis.source.syntax.names import (
     GROWING,
+    bound,
     calls_in,
     carried,
     changed,
@@ -84,6 +85,7 @@ __all__ = [
     "between",
     "bindings",
     "block_of",
+    "bound",
     "calls_in",
     "carried",
     "changed",
@@ -120,7 +122,6 @@ __all__ = [
     "parse",
     "paths_read",
     "receivers",
-    "set_at",
     "shared",
     "statement_of",
     "statements_at",

@@ -53,7 +53,8 @@ def test_an_error_that_the_program_says_itself_is_its_own_business() -> None:
 
 
 def test_a_call_that_was_refused_at_once_is_reported() -> None:
-    cell = "w = torch.ones(2, requires_grad=True)\ntorch.autograd.backward([w.sum()], ['one'])"
+    again = "torch.autograd.backward(w.sum(), torch.ones(()), grad_variables=torch.ones(()))"
+    cell = f"w = torch.ones(2, requires_grad=True)\n{again}"
     (found,) = findings_of(cell)
     assert found.severity == "error" and "before any node ran" in found.text and found.failed_at.line == 2
 

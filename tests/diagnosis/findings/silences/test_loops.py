@@ -32,7 +32,34 @@ def test_the_optimizer_of_a_scaler_is_cleared() -> None:
     assert found.fixes[0].edits[0].new.strip() == "opt.zero_grad()"
 
 
+EPOCHS = "for epoch in range(2):\n    opt.zero_grad()\n    for i in range(5):\n"
+BATCH = "        loss = net(x).pow(2).mean()\n        loss.backward()\n        opt.step()\n"
+
+
+def test_gradients_that_are_cleared_before_a_loop_add_up_in_it() -> None:
+    (found,) = findings_of(NET, EPOCHS + BATCH)
+    assert found.headline == "Gradients add up from step to step: nothing clears those of `opt` in between."
+    assert "in 8 of 9 cases" in found.text and found.cause is not None and found.cause.source == "opt.zero_grad()"
+    removed, added = found.fixes[0].edits
+    assert (removed.start[0], added.start[0], added.new.strip()) == (2, 4, "opt.zero_grad()")
+
+
+def test_gradients_that_are_cleared_by_another_function_now_and_then() -> None:
+    start = "def begin():\n    net.zero_grad()"
+    (found,) = findings_of(NET, start, EPOCHS.replace("opt.zero_grad()", "begin()") + BATCH)
+    assert "in 8 of 9 cases" in found.text and "before the loop" not in found.text
+    assert found.fixes[0].edits[0].new.strip() == "opt.zero_grad()"
+
+
 CORRECT = {
+    "accumulated in a loop of its own": (
+        "for i in range(4):\n    opt.zero_grad()\n    for k in range(3):\n"
+        "        (net(x).pow(2).mean() / 3).backward()\n    opt.step()\n"
+    ),
+    "two losses, each with a step": (
+        "for i in range(4):\n    opt.zero_grad()\n    net(x).mean().backward()\n    opt.step()\n"
+        "    net(x).pow(2).mean().backward()\n    opt.step()\n"
+    ),
     "cleared before": LOOP.replace("    loss =", "    opt.zero_grad()\n    loss ="),
     "cleared with zeros": LOOP.replace("    loss =", "    opt.zero_grad(set_to_none=False)\n    loss ="),
     "cleared by hand": LOOP + "    for p in net.parameters():\n        p.grad = None\n",
@@ -169,3 +196,20 @@ def test_a_loss_that_is_computed_with_a_copy_names_the_copy() -> None:
     assert found.headline == "`opt.step()` changed nothing."
     assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 3)
     assert found.fixes[0].edits[0].new == "model.parameters()"
+
+
+def test_a_step_without_gradients_names_the_line_that_cuts_them_off() -> None:
+    nets = (
+        "g, d = nn.Linear(3, 3), nn.Linear(3, 1)\nopt_g = torch.optim.SGD(g.parameters(), lr=0.1)\n"
+        "opt_d = torch.optim.SGD(d.parameters(), lr=0.1)\nx = torch.ones(8, 3)"
+    )
+    loop = (
+        "for _ in range(3):\n    fake = g(x)\n    seen = d(fake.detach())\n    loss_d = seen.mean() - d(x).mean()\n"
+        "    loss_g = -seen.mean()\n    opt_g.zero_grad()\n    loss_g.backward(retain_graph=True)\n"
+        "    opt_d.zero_grad()\n    loss_d.backward()\n    opt_g.step()\n    opt_d.step()\n"
+    )
+    (found,) = findings_of(nets, loop)
+    assert found.headline == "`opt_g.step()` changed nothing." and found.cause.line == 3
+    assert "detach" in found.names
+    added = [line for line in found.fixes[0].edit if line.startswith("+")]
+    assert added == ["+ seen_again = d(fake)", "+ loss_g = -seen_again.mean()"]

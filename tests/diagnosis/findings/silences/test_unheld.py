@@ -3,6 +3,7 @@
 import pytest
 from told import findings_of, said
 
+from graphwidget.diagnosis.source.text_edit import apply
 from graphwidget.model import Finding
 
 LOOP = "for _ in range(4):\n    opt.zero_grad()\n    loss = net(torch.ones(2, 3)).pow(2).sum()\n    loss.backward()\n    opt.step()"
@@ -65,8 +66,25 @@ def test_modules_in_a_container_of_pythons_are_not_registered(parts: str, new: s
     text = "from torch import nn\n" + LISTED.replace("{arguments}", "").replace("{parts}", parts)
     (found,) = findings_of(text, f"net = Net()\n{OPTIMIZER}", LOOP)
     assert "net.parts[0].weight" in found.names and found.fixes[0].id == "register_modules"
-    assert new in found.fixes[0].edits[0].new
+    assert new in apply(text, found.fixes[0].edits)
     assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 5)
+
+
+NESTED = {
+    "appended": "self.parts = []\n        self.parts.append([nn.Linear(3, 3)])",
+    "written out": "self.parts = [[nn.Linear(3, 3)], [nn.Linear(3, 3)]]",
+    "a comprehension": "self.parts = [[nn.Linear(3, 3)] for _ in range(2)]",
+}
+
+
+@pytest.mark.parametrize("how", NESTED)
+def test_lists_in_a_list_are_registered_as_well(how: str) -> None:
+    net = LISTED.replace("{arguments}", "").replace("self.parts = {parts}", NESTED[how])
+    net = "from torch import nn\n" + net.replace("self.parts[0](x)", "self.parts[0][0](x)")
+    (found,) = findings_of(net, f"net = Net()\n{OPTIMIZER}", LOOP)
+    mended = apply(net, found.fixes[0].edits)
+    assert mended.count("nn.ModuleList(") == (3 if how == "written out" else 2)
+    assert said(mended, f"net = Net()\n{OPTIMIZER}", LOOP) == []
 
 
 CORRECT = {

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals import unexplained
-from graphwidget.diagnosis.findings.refusals.checks.texts import CHECKS, Check
+from graphwidget.diagnosis.findings.refusals.checks.check import Check
+from graphwidget.diagnosis.findings.refusals.checks.edits import Site
+from graphwidget.diagnosis.findings.refusals.checks.texts import CHECKS
 from graphwidget.diagnosis.findings.refusals.gradients.without_formula import first_derivative, told_derivative
 from graphwidget.diagnosis.findings.refusals.makers import CallText
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.functions import defined
 from graphwidget.diagnosis.wording import at, place_of, root_name, short, when, where
-from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, torch_messages
+from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Scene, Value, torch_messages
 
 __all__ = ["of_call", "of_line"]
 
@@ -40,7 +42,9 @@ def of_call(record: Record, call: BackwardCall, *, caught: bool = False) -> Find
     second = f" {told_derivative(first)}" if first is not None else ""
     text = f"{line} ({when(record, call.place)}) was refused.{' The program has caught it.' * caught}{applied}{second}"
     found = replace(found, text=text, headline=check.headline.format(line=line, node=node))
-    return _with(record, check, found, call.error or "", first.place if first is not None else place)
+    scene = record.scenes.get(call.n, Scene())
+    begun = first.place if first is not None else place
+    return _with(record, check, found, call.error or "", begun, call.place, scene.value)
 
 
 def of_line(failure: Failure) -> Finding | None:
@@ -54,11 +58,19 @@ def of_line(failure: Failure) -> Finding | None:
         check.headline.format(line=line, node=line),
         f"{line} ({where(failure.place)}) was refused.{' ' * bool(given)}{given}",
     )
-    return _with(failure.record, check, found, failure.run.error or "", None)
+    return _with(failure.record, check, found, failure.run.error or "", None, failure.place, failure.value)
 
 
-def _with(record: Record, check: Check, found: Finding, message: str, place: Place | None) -> Finding:
-    """The finding with what is checked, and the line that asked for it."""
+def _with(
+    record: Record,
+    check: Check,
+    found: Finding,
+    message: str,
+    place: Place | None,
+    failed: Place,
+    value: Callable[[str], Value | None],
+) -> Finding:
+    """The finding with what is checked, and the line that asked for it; `failed` is the line that raised."""
     made = list(_makers(record, check))
     maker = place_of(made[0].run, made[0].call.lineno) if len(made) == 1 else None
     asked = f" {short(maker.source)} ({where(maker)}) asks for that." if maker is not None else ""
@@ -68,6 +80,7 @@ def _with(record: Record, check: Check, found: Finding, message: str, place: Pla
     cause = place or maker or found.cause
     spot = at(cause) or at(found.made_at) or at(found.failed_at)
     id_, text = check.fix
+    edits = check.edit(Site(record, failed, made, value)) if check.edit is not None else ()
     return replace(
         found,
         kind=check.kind,
@@ -75,7 +88,7 @@ def _with(record: Record, check: Check, found: Finding, message: str, place: Pla
         cause=cause,
         unexplained="",
         names=(function,) if function else found.names,
-        fixes=(Fix(id_, text, False, spot),),
+        fixes=(Fix(id_, text, False, spot, edits=edits),),
     )
 
 

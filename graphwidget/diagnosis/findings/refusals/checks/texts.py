@@ -6,30 +6,17 @@ a look at the program, has a module of its own.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
-
+from graphwidget.diagnosis.findings.refusals.checks import edits
+from graphwidget.diagnosis.findings.refusals.checks.call_texts import OF_CALLS
+from graphwidget.diagnosis.findings.refusals.checks.check import Check
+from graphwidget.diagnosis.findings.refusals.checks.own_code_texts import OF_OWN_CODE
 from graphwidget.model import torch_messages
 
-__all__ = ["CHECKS", "Check"]
-
-Kind = Literal["refused", "no_grad"]
-
-
-class Check(NamedTuple):
-    """A check of PyTorch's. `{line}` in its headline is the line that raised; `{node}` the operation, or the line.
-
-    `makers`: functions and keywords by which a program asks for what is checked. The only such call is the cause.
-    """
-
-    words: tuple[str, ...]
-    headline: str
-    why: str
-    fix: tuple[str, str]
-    kind: Kind = "refused"
-    makers: tuple[str, ...] = ()
-
+__all__ = ["CHECKS"]
 
 CHECKS = (
+    *OF_CALLS,
+    *OF_OWN_CODE,
     # ---- linear algebra
     Check(
         torch_messages.PHASE,
@@ -50,6 +37,7 @@ CHECKS = (
         "is not determined by the matrix.",
         ("differentiable_op", "Write `mode='reduced'`."),
         makers=("qr",),
+        edit=edits.set_to("mode='reduced'"),
     ),
     # ---- torch.compile
     Check(
@@ -76,142 +64,48 @@ CHECKS = (
         ),
         makers=("compile",),
     ),
-    # ---- custom Functions
-    Check(
-        torch_messages.SAVED_NO_TENSOR,
-        "`save_for_backward` was given something that is no tensor.",
-        "`ctx.save_for_backward` keeps tensors, so that PyTorch can free them and see whether they are modified. It "
-        "takes nothing else, and is checked when `forward` has returned.",
-        ("save_for_backward", "Keep numbers, shapes and flags as attributes: `ctx.scale = scale`."),
-    ),
-    Check(
-        torch_messages.DIRTY_NOT_RETURNED,
-        "What `forward` modified in place is not what it returned.",
-        "`ctx.mark_dirty(x)` says that `forward` has modified `x`. PyTorch then gives that tensor the Function as its "
-        "history, so `forward` has to return it.",
-        ("mark_dirty", "Return the tensor that was marked itself, and no copy or view of it."),
-        makers=("mark_dirty",),
-    ),
-    Check(
-        torch_messages.DIRTY_LEAF,
-        "{line} lets a Function modify a leaf that requires grad.",
-        "A leaf that a recorded operation modifies is a leaf no longer, and its `.grad` would have no meaning.",
-        ("out_of_place", "Let `forward` make a new tensor, or give the Function a copy: `x.clone()`."),
-    ),
-    Check(
-        torch_messages.DIRTY_VIEW,
-        "{line}: a Function that modifies a view may return only that.",
-        "The history of a view that is modified in place has to be written anew, which PyTorch does for Functions with "
-        "one output.",
-        ("clone_before_inplace", "Give the Function a copy (`x.clone()`), or let it return one tensor."),
-    ),
-    Check(
-        torch_messages.VIEW_OF_FUNCTION,
-        "{line} modifies a view that a Function has returned.",
-        "The Function returned a view of its input, or the input itself. A write to that would give it another "
-        "history, and the Function's backward would no longer run.",
-        ("out_of_place", "Make a new tensor in place of the write, or let `forward` return a copy: `.clone()`."),
-    ),
-    Check(
-        torch_messages.MARKED_NO_TENSOR,
-        "`mark_non_differentiable` was given something that is no tensor.",
-        "It takes outputs of `forward` that have no gradient, as tensors.",
-        ("mend_the_code", "Pass it the tensors that `forward` returns."),
-        makers=("mark_non_differentiable",),
-    ),
-    Check(
-        torch_messages.NO_FORWARD,
-        "{line} applies a Function that has no `forward`.",
-        "`apply` runs the static method `forward` of the class.",
-        ("static_methods", "Write `forward(ctx, ...)` as a static method. See the spelling and the indentation."),
-    ),
-    Check(
-        torch_messages.RETURNED_INPUT_SAVED,
-        "{line}: a Function saves an input that it returns unchanged.",
-        "With `setup_context`, PyTorch cannot tell whether the saved tensor is to be the input or the output.",
-        ("save_for_backward", "Return and save a view of it: `x.view_as(x)`."),
-    ),
-    # ---- hooks
-    Check(
-        torch_messages.HOOK_RETURNS,
-        "A hook that runs after `.grad` was written returns something.",
-        "`register_post_accumulate_grad_hook` calls it with the parameter when its `.grad` is there. Nothing takes "
-        "what it returns, so PyTorch checks that it is None.",
-        ("mend_the_code", "Change `param.grad` in the hook, and return nothing."),
-        makers=("register_post_accumulate_grad_hook",),
-    ),
-    Check(
-        torch_messages.HOOKS_MIXED,
-        "{line}: a module has backward hooks of both kinds.",
-        "`register_backward_hook` is the old kind, which gets wrong gradients for modules of several operations.",
-        ("hook_on_the_tensor", "Use `register_full_backward_hook` for all of them."),
-    ),
-    Check(
-        torch_messages.PACK_WRITES,
-        "A hook for saved tensors modifies what it is given.",
-        "The hook is given the tensor that the program goes on to use, so a write would change its values.",
-        ("out_of_place", "Let the hook make a new tensor: `t.clone()`, or an operation without `_`."),
-        makers=("saved_tensors_hooks",),
-    ),
-    Check(
-        torch_messages.UNPACKED_NO_TENSOR,
-        "A hook for saved tensors returns something that is no tensor.",
-        "The second hook gets what the first one returned, and has to make the saved tensor of it again.",
-        ("mend_the_code", "Return a tensor of the same shape, type and device, for example by `torch.from_numpy`."),
-        makers=("saved_tensors_hooks",),
-    ),
-    # ---- what a call is asked for
-    Check(
-        torch_messages.GRADIENTS_GIVEN,
-        "{line}: there is not one gradient for each root.",
-        "Each root begins with a gradient of its own: as many `grad_outputs` as outputs, in their order. None stands "
-        "for 1 where a root is one number.",
-        ("pass_gradient", "Pass one for each, or None: `grad_outputs=[torch.ones_like(a), None]`."),
-    ),
-    Check(
-        torch_messages.NO_INPUTS,
-        "{line} asks for the gradients of nothing.",
-        "`inputs` limits the call to some leaves, and was given none: a generator that has run out, or a filter that "
-        "leaves nothing.",
-        ("mend_the_code", "Pass a list that is not empty, or leave `inputs` out: then all leaves get their `.grad`."),
-    ),
-    Check(
-        torch_messages.NO_TENSORS_ASKED,
-        "{line} asks for the gradient of something that is no tensor.",
-        "Gradients exist for tensors that were used in the graph. A module, a name or a number is none.",
-        ("mend_the_code", "Pass tensors: for a module `list(net.parameters())`."),
-    ),
-    Check(
-        torch_messages.ROOT_NO_TENSOR,
-        "{line} begins at something that is no tensor.",
-        "A backward begins at tensors that have a graph. A number, such as `loss.item()`, has none.",
-        ("mend_the_code", "Pass the tensors themselves."),
-    ),
-    Check(
-        torch_messages.UNUSED_MATERIALIZED,
-        "{line}: `materialize_grads=True` needs unused inputs to be allowed.",
-        "It gives zeros for inputs that were not used, and `allow_unused=False` forbids these.",
-        ("allow_unused", "Leave `allow_unused` out."),
-    ),
-    Check(
-        torch_messages.BATCHED_GRADIENTS,
-        "{line}: the gradients have no dimension for the batch, or another shape behind it.",
-        "With `is_grads_batched=True` the first dimension of each gradient counts the calls. The others are the shape "
-        "of the root.",
-        ("pass_gradient", "Pass gradients of shape `[n, *out.shape]`."),
-    ),
-    Check(
-        torch_messages.COMPLEX_GRADIENT,
-        "{line}: the gradient is complex, and its root is not, or the other way round.",
-        "A gradient has the type of what it belongs to; PyTorch checks it where complex numbers are involved.",
-        ("pass_gradient", "Pass one of the root's type: `torch.ones_like(out)`, or take `.real` of it."),
-    ),
     # ---- operations on tensors with a graph
+    Check(
+        torch_messages.TENSOR_AS_NUMBER,
+        "{line} passes a tensor that requires grad where a number is asked for.",
+        "A factor such as `alpha` is a number: its value would be taken, and no gradient would come back to it.",
+        ("differentiable_op", "Multiply instead, which is recorded: `a + w * b`. Or pass the number: `w.item()`."),
+        edit=edits.multiplied,
+    ),
+    Check(
+        torch_messages.SHAPE_OF_DATA,
+        "{line} changes the shape or storage of a tensor that `.data` or `.detach()` made.",
+        "Such a tensor shares its memory with the one that it was made of, which would not know of the change.",
+        ("out_of_place", "Make a copy first: `.detach().clone()`; or work under `torch.no_grad()` on the tensor."),
+    ),
+    Check(
+        torch_messages.QUANTIZED,
+        "{line} lets a quantized tensor require grad.",
+        "Quantized values are integers with a scale, and have no derivative.",
+        ("straight_through", "Train with floating point and simulated quantization: `torch.fake_quantize_...`."),
+    ),
+    Check(
+        torch_messages.DERIVED_ONCE,
+        "{node} has a first derivative, and no second one.",
+        "The gradient that this call goes back through was computed by a kernel that PyTorch cannot differentiate.",
+        (
+            "differentiable_op",
+            "Use another operation of the same effect: for a recurrent layer on a GPU `torch.backends.cudnn.flags("
+            "enabled=False)` around its forward, for a pooling or sampling layer one of other settings.",
+        ),
+    ),
+    Check(
+        torch_messages.NO_VERSION,
+        "{line} asks a tensor of inference mode for its version.",
+        "Tensors that are made under `torch.inference_mode()` do not count their modifications.",
+        ("remove_no_grad", "Make it under `torch.no_grad()`, or copy it outside: `.clone()`."),
+    ),
     Check(
         torch_messages.VIEW_DETACHED,
         "{line} detaches a view in place.",
         "A view shares its history with its base. To cut it off in place would cut off the base as well.",
         ("detach", "Make a new tensor of it: `.detach()` without the `_`. For gradients, `set_to_none=True`."),
+        edit=edits.detaches_anew,
     ),
     Check(
         torch_messages.RESIZED,
@@ -230,18 +124,35 @@ CHECKS = (
         "{line} hands a tensor that requires grad to another library.",
         "What another library does with it is not recorded, so PyTorch asks for an explicit `.detach()`.",
         ("detach", "Pass `.detach()` of it."),
+        edit=edits.detaches,
     ),
     Check(
         torch_messages.SENT,
         "{line} sends a tensor that has a graph to another process.",
         "A graph exists in one process. What the other would compute from it could not come back here.",
         ("detach", "Send its values: `.detach()`. A Dataset or a worker should compute under `torch.no_grad()`."),
+        edit=edits.detaches,
     ),
     Check(
         torch_messages.DATA_OF_INTEGERS,
         "{line} gives a tensor that requires grad values that can have no gradient.",
         "Only tensors of floating point and complex numbers can require grad.",
         ("float_dtype", "Convert the values first: `.float()`."),
+        edit=edits.as_float,
+    ),
+    # ---- checkpoints that keep a part
+    Check(
+        torch_messages.KEPT_MODIFIED,
+        "{line}: what a checkpoint has kept was modified.",
+        "A selective checkpoint keeps the results of some operations, and uses them when it runs again.",
+        ("out_of_place", "Do not write to them, or let the policy compute these operations again."),
+    ),
+    Check(
+        torch_messages.NOT_KEPT,
+        "{line}: the second run of a checkpoint is another than the first.",
+        "A selective checkpoint looks up what it has kept by the order of the operations. In the second run one came "
+        "that the first did not have.",
+        ("pure_function", "Let the function do the same in both runs: no counters, no state that changes between."),
     ),
     # ---- sparse and nested tensors
     Check(
@@ -264,6 +175,7 @@ CHECKS = (
             "Leave out `weight_decay` for these parameters, or make the gradient dense: `sparse=False`.",
         ),
         makers=("weight_decay",),
+        edit=edits.dropped("weight_decay"),
     ),
     Check(
         torch_messages.SPARSE_BY_FREQUENCY,
@@ -271,6 +183,7 @@ CHECKS = (
         "It divides each row's gradient by how often the row was used, which is not written for sparse ones.",
         ("dense_gradient", "Leave out one of the two: `scale_grad_by_freq=True` or `sparse=True`."),
         makers=("scale_grad_by_freq",),
+        edit=edits.dropped("sparse"),
     ),
     Check(
         torch_messages.NO_SPARSE_KERNEL,
@@ -279,6 +192,7 @@ CHECKS = (
         "with `sparse=True` is one, too.",
         ("dense_gradient", "Make it dense before: `.to_dense()`; for an embedding, `sparse=False`."),
         makers=("sparse",),
+        edit=edits.set_to("sparse=False"),
     ),
     Check(
         torch_messages.NO_NESTED_KERNEL,
@@ -302,6 +216,7 @@ CHECKS = (
             "Use an operation that has one, or `torch.use_deterministic_algorithms(True, warn_only=True)`.",
         ),
         makers=("use_deterministic_algorithms",),
+        edit=edits.set_to("warn_only=True"),
     ),
     Check(
         torch_messages.FORKED,
@@ -322,12 +237,14 @@ CHECKS = (
         "It keeps its output only. With a negative slope, that does not show on which side of 0 the input was.",
         ("out_of_place", "Write `inplace=False`."),
         makers=("inplace",),
+        edit=edits.set_to("inplace=False"),
     ),
     Check(
         torch_messages.INDEPENDENT,
         "{line}: a result does not depend on an input.",
         "With `strict=True`, PyTorch checks that the function's output depends on each of its inputs.",
         ("use_input", "Compute the result from that input, without `detach`; or leave out `strict`: it is then zero."),
+        edit=edits.dropped("strict"),
     ),
     Check(
         torch_messages.ONE_TENSOR,

@@ -1,0 +1,123 @@
+"""Steps that a program writes by itself: what goes wrong silently, and correct ones of which nothing is said."""
+
+import pytest
+from told import findings_of, said
+
+DATA = "x, t = torch.randn(8, 3), torch.randn(8)\nnet = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))"
+LEAVES = "w = torch.zeros(3, requires_grad=True)\nb = torch.zeros((), requires_grad=True)"
+PASS = "for _ in range(4):\n    loss = (net(x).squeeze(-1) - t).pow(2).mean()\n    loss.backward()\n"
+OWN = "for _ in range(4):\n    loss = (x @ w + b - t).pow(2).mean()\n    loss.backward()\n"
+EACH = "    with torch.no_grad():\n        for p in net.parameters():\n            "
+
+NEVER_CLEARED = {
+    "under no_grad": (PASS + EACH + "p -= 0.1 * p.grad", "p.grad = None"),
+    "through data": (PASS + "    for p in net.parameters():\n        p.data.sub_(0.1 * p.grad.data)", "p.grad = None"),
+    "assigned data": (PASS + EACH + "p.data = p.data - 0.1 * p.grad", "p.grad = None"),
+    "two lines": (
+        OWN + "    with torch.no_grad():\n        w -= 0.1 * w.grad\n        b.add_(b.grad, alpha=-0.1)",
+        "w.grad = None b.grad = None",
+    ),
+    "all at once": (
+        "params = list(net.parameters())\n"
+        + PASS
+        + "    grads = [p.grad for p in params]\n    with torch.no_grad():\n"
+        + "        torch._foreach_add_(params, grads, alpha=-0.1)",
+        "for each in params: each.grad = None",
+    ),
+    "read behind": (
+        PASS + EACH + "p -= 0.1 * p.grad\n    print(net[0].weight.grad.norm())",
+        "for p in net.parameters(): p.grad = None",
+    ),
+    "read between": (OWN + "    w.data -= 0.1 * w.grad\n    print(w.grad.norm())", "w.grad = None"),
+}
+
+
+@pytest.mark.parametrize("name", NEVER_CLEARED)
+def test_a_step_by_hand_goes_by_the_sum_of_all_passes(name: str) -> None:
+    cell, clearing = NEVER_CLEARED[name]
+    found = findings_of(DATA, LEAVES, cell)[0]
+    assert found.headline.startswith("Gradients add up from step to step"), found
+    assert found.cause is not None and found.cause.source == "loss.backward()"
+    assert " ".join(" ".join(edit.new for edit in found.fixes[0].edits).split()) == clearing
+
+
+CHANGES_NOTHING = {
+    "the loop's name": (EACH + "p = p - 0.1 * p.grad", "p -= 0.1 * p.grad"),
+    "the loop's name, with a graph": (
+        "    for name, p in net.named_parameters():\n        p = p - 0.1 * p.grad",
+        "p.data -= 0.1 * p.grad",
+    ),
+    "no underscore": (EACH + "p.sub(p.grad, alpha=0.1)", "p.sub_(p.grad, alpha=0.1)"),
+    "no equals sign": (EACH + "p.data - 0.1 * p.grad", "p.data -= 0.1 * p.grad"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES_NOTHING)
+def test_a_line_that_changes_no_parameter(name: str) -> None:
+    step, written = CHANGES_NOTHING[name]
+    (found,) = findings_of(DATA, PASS.replace("    loss =", "    net.zero_grad()\n    loss =") + step + "\nprint(1)")
+    assert found.headline.endswith("changes no parameter.")
+    assert [edit.new for edit in found.fixes[0].edits] == [written]
+
+
+def test_the_parameter_of_a_function_is_only_a_name() -> None:
+    step = "def update(p):\n    p = p - 0.1 * p.grad"
+    loop = "for _ in range(3):\n    net.zero_grad()\n    net(x).sum().backward()\n    for p in net.parameters():\n"
+    (found,) = findings_of(DATA, step, loop + "        update(p)")
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (2, 2)
+
+
+def test_a_leaf_that_no_step_reaches() -> None:
+    (found,) = findings_of(DATA, LEAVES, OWN + "    w.data -= 0.1 * w.grad\n    w.grad = None")
+    assert found.headline == "`b` is never trained: no step writes to it."
+    assert found.fixes[0].edits[0].new.strip() == "b.data -= 0.1 * b.grad"
+
+
+def test_parameters_in_a_list_that_no_step_reaches() -> None:
+    net = (
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.layers = [nn.Linear(3, 3)]\n        self.head = nn.Linear(3, 1)\n"
+        "    def forward(self, x):\n        return self.head(self.layers[0](x))\nnet = Net()"
+    )
+    (found,) = findings_of(DATA, net, PASS + EACH + "p -= 0.1 * p.grad\n            p.grad = None")
+    assert found.headline.endswith("are never trained: no step writes to them.")
+    assert found.fixes[0].id == "register_modules"
+
+
+CORRECT = {
+    "cleared": PASS + EACH + "p -= 0.1 * p.grad\n            p.grad = None",
+    "cleared with zeros": OWN + "    w.data -= 0.1 * w.grad\n    b.data -= 0.1 * b.grad\n"
+    "    for one in (w, b):\n        one.grad.zero_()",
+    "cleared where PyTorch does not count": OWN + "    w.data -= 0.1 * w.grad\n    b.data -= 0.1 * b.grad\n"
+    "    for one in (w, b):\n        one.grad.data.zero_()",
+    "an optimizer, and weights that are clamped": (
+        "opt = torch.optim.SGD(net.parameters(), lr=0.1)\n" + PASS + EACH + "p.clamp_(-1, 1)\n    opt.step()\n"
+        "    opt.zero_grad()"
+    ),
+    "clamped while gradients add up": PASS + EACH + "p.clamp_(-1, 1)",
+    "a step after several passes": (
+        PASS
+        + "    if _ % 2:\n        for p in net.parameters():\n            p.data -= 0.1 * p.grad\n        net.zero_grad()"
+    ),
+    "momentum": (
+        "speed = [torch.zeros_like(p) for p in net.parameters()]\n"
+        + PASS
+        + "    with torch.no_grad():\n        for p, v in zip(net.parameters(), speed):\n"
+        "            v.mul_(0.9).add_(p.grad)\n            p.sub_(0.1 * v)\n    net.zero_grad()"
+    ),
+    "an input that is changed": OWN + "    x = (x + 0.1 * b.grad).detach()\n    w.grad, b.grad = None, None",
+    "a new name that is used": PASS + "    new = []\n    for p in net.parameters():\n        p = p - 0.1 * p.grad\n"
+    "        new.append(p)\n    net.zero_grad()",
+    "a value that is returned": "def update(p):\n    p = p - 0.1 * p.grad\n    return p\n" + OWN + "    w2 = update(w)",
+    "a leaf whose gradient is read": OWN
+    + "    w.data -= 0.1 * w.grad\n    w.grad = None\n    print(b.grad)\n    b.grad = None",
+    "a leaf in a list": "every = [w, b]\n"
+    + OWN
+    + "    w.data -= 0.1 * w.grad\n    for one in every:\n        one.grad = None",
+    "a frozen trunk": PASS + "    for p in net[2].parameters():\n        p.data -= 0.1 * p.grad\n    net.zero_grad()",
+}
+
+
+@pytest.mark.parametrize("name", CORRECT)
+def test_correct_steps_by_hand_are_left_alone(name: str) -> None:
+    assert said(DATA, LEAVES, CORRECT[name]) == []

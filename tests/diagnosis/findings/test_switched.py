@@ -1,0 +1,39 @@
+"""Grad mode that a statement switches off for good: the edit does what the text says."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from told import findings_of
+
+NET = "net, x = nn.Linear(3, 1), torch.ones(2, 3)"
+LOSS = "loss = net(x).sum()\nloss.backward()"
+
+
+@pytest.fixture(autouse=True)
+def _switched_on_again() -> Iterator[None]:
+    yield
+    torch.set_grad_enabled(True)
+
+
+def test_a_function_that_only_evaluates_gets_a_decorator() -> None:
+    score = 'def score(x):\n    """Say how good it is."""\n    torch.set_grad_enabled(False)\n    return float(net(x).sum())'
+    (found,) = findings_of(NET, score, "score(x)", LOSS)
+    torch_on = found.fixes[0]
+    assert torch_on.edit == ("+ @torch.no_grad()", "  def score(x):", "- torch.set_grad_enabled(False)")
+    assert "put `@torch.no_grad()` on `score`" in torch_on.text
+
+
+def test_a_line_of_a_cell_is_removed() -> None:
+    (found,) = findings_of(NET, "torch.set_grad_enabled(False)\nprint(net(x))", LOSS)
+    assert found.fixes[0].edit == ("- torch.set_grad_enabled(False)",)
+    assert found.fixes[0].text.startswith("Remove `torch.set_grad_enabled(False)`")
+
+
+def test_under_an_if_it_is_removed_from_the_function_that_trains_as_well() -> None:
+    run = (
+        "def run(train):\n    if not train:\n        torch.set_grad_enabled(False)\n    loss = net(x).sum()\n"
+        "    if train:\n        loss.backward()"
+    )
+    (found,) = findings_of(NET, run, "for _ in range(2):\n    run(True)\n    run(False)")
+    assert found.fixes[0].edit == ("- torch.set_grad_enabled(False)", "+ pass")

@@ -1,0 +1,75 @@
+"""The line that left the graph, where it has been measured."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from told import record_of
+
+from graphwidget.diagnosis.diagnose import diagnose
+from graphwidget.model import Finding, FrozenModule, Lineage, MeasuredCut, TextLine
+
+TWO = """actor, critic = nn.Linear(2, 1), nn.Linear(1, 1)
+def freeze(one):
+    one.requires_grad_(False)
+freeze(critic)
+opt = torch.optim.SGD(critic.parameters(), 0.1)
+def loss_of(x):
+    given = actor(x).detach()
+    return critic(given).sum()"""
+STEP = "loss = loss_of(torch.ones(1, 2))\nopt.zero_grad()\nloss.backward()"
+METER = """class Meter:
+    def update(self, v):
+        self.sum = v.item()
+        return self
+    def mean(self):
+        return torch.tensor(self.sum / 3)"""
+MEAN = "net = nn.Linear(2, 1)\nloss = Meter().update(net(torch.ones(1, 2)).sum()).mean()\nloss.backward()"
+
+
+def no_graph(*cells: str, **lineage: object) -> Finding:
+    record = record_of(*cells)
+    (call,) = (one.n for one in record.calls if one.result == "raised")
+    found = diagnose(replace(record, lineage=Lineage(call, **lineage)))  # type: ignore[arg-type]
+    (finding,) = (one for one in found if one.kind == "no_grad")
+    return finding
+
+
+def cut(cell: int, line: int, by: str, *, wanted: bool) -> MeasuredCut:
+    return MeasuredCut((TextLine(cell, None, line),), by, True, (), wanted)
+
+
+def test_a_frozen_module_is_the_cause_if_no_cut_is_of_what_should_train() -> None:
+    frozen = (FrozenModule("critic", (TextLine(1, None, 3), TextLine(1, None, 4))),)
+    found = no_graph(TWO, STEP, behind_root=(cut(1, 7, "detach", wanted=False),), frozen=frozen)
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 3)
+    assert found.fixes[0].id == "unfreeze" and not found.fixes[0].verified
+
+
+def test_a_cut_of_what_should_train_is_the_cause_beside_a_frozen_module() -> None:
+    frozen = (FrozenModule("critic", (TextLine(1, None, 3),)),)
+    found = no_graph(TWO, STEP, behind_root=(cut(1, 7, "detach", wanted=True),), frozen=frozen)
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 7)
+    assert found.fixes[0].edit == ("- given = actor(x).detach()", "+ given = actor(x)")
+
+
+def test_a_measured_line_needs_no_if() -> None:
+    known = no_graph(
+        TWO, STEP, behind_root=(cut(1, 7, "detach", wanted=True),), cuts=(cut(1, 7, "detach", wanted=True),)
+    )
+    assert "if what it reads had one" not in known.text
+
+
+def test_a_root_made_of_numbers_has_the_only_line_that_made_numbers() -> None:
+    one = cut(1, 3, "item", wanted=True)
+    found = no_graph(METER, MEAN, cuts=(one,))
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 3)
+    two = no_graph(METER, MEAN, cuts=(one, cut(2, 2, "tolist", wanted=True)))
+    assert two.cause is None or (two.cause.cell, two.cause.line) != (2, 2)
+
+
+def test_what_was_measured_of_another_call_is_not_told() -> None:
+    record = record_of(TWO, STEP)
+    plain = diagnose(record)
+    other = Lineage(99, (cut(1, 7, "detach", wanted=True),))
+    assert diagnose(replace(record, lineage=other))[0].text == plain[0].text
