@@ -28,8 +28,6 @@ class _Followed:
         self.calls, self.calls_then, self.surplus = calls, calls, 0
 
     def step(self, where: Callable[[], Place | None], calls: Callable[[], int]) -> None:
-        if not self.always:
-            return
         parameter = self.parameter()
         grad = internals.grad(parameter) if parameter is not None else None
         now = version_of(grad) if grad is not None else None
