@@ -85,8 +85,8 @@ UNEXPLAINED = {
         "index 9 is out of bounds",
     ),
     "refused before it starts": (
-        "torch.autograd.backward([w.sum()], ['one'])",
-        "gradients can be either Tensors or None",
+        "torch.autograd.backward(w.sum(), torch.ones(()), grad_variables=torch.ones(()))",
+        "`grad_tensors` and `grad_variables`",
     ),
     "a message of autograd outside of a call": (
         "torch.zeros(2, dtype=torch.long, requires_grad=True)",
