@@ -84,10 +84,6 @@ UNEXPLAINED = {
         "y = a.gather(0, torch.from_numpy(at))\nat[0] = 9\ny.sum().backward()",
         "index 9 is out of bounds",
     ),
-    "refused before it starts": (
-        "torch.autograd.backward(w.sum(), torch.ones(()), grad_variables=torch.ones(()))",
-        "`grad_tensors` and `grad_variables`",
-    ),
     "a message of autograd outside of a call": (
         "torch.zeros(2, dtype=torch.long, requires_grad=True)",
         "can require gradients",

@@ -34,17 +34,19 @@ from graphwidget.capture.calls.outcome import (
     Outcome,
     afterwards,
     agrees,
+    before_it_raised,
     executed_nodes,
     newly_freed,
     same_freed,
     with_grads,
     with_later_facts,
 )
-from graphwidget.capture.calls.pending import PendingCall, record_of_pending
+from graphwidget.capture.calls.pending import PendingCall, engine_arguments, given, record_of_pending
 from graphwidget.capture.calls.policy import CallPolicy
 from graphwidget.capture.calls.reachable import grads_now, numbers_by_path
 from graphwidget.capture.calls.recognition import Recognition
 from graphwidget.capture.calls.retention import due
+from graphwidget.capture.calls.steady import SteadyCalls
 from graphwidget.capture.graph.freed import Freed
 from graphwidget.capture.graph.identity import Identity
 from graphwidget.capture.graph.walk import live_nodes
@@ -114,6 +116,7 @@ class CallLog:
         self.carriers = Carriers(self.freed, identity, self.names, recent)
         self.hues = Hues()
         self.inner = InnerCalls(provenance)
+        self.steady = SteadyCalls(self)
         self.count = 0
         self.running: dict[int, PendingCall] = {}
         self._layer: ti.Layer = {}  # what is around the engine while calls are recorded
@@ -161,7 +164,7 @@ class CallLog:
             __tracebackhide__ = True  # the user's traceback is about the user's code
             if torch.compiler.is_compiling():
                 return original(outputs, *args, **kwargs)
-            pending = self._guarded(self._before, outputs, args, kwargs)
+            pending = self.steady.begin(outputs, args, kwargs) or self._guarded(self._before, outputs, args, kwargs)
             if pending is None:
                 try:
                     return original(outputs, *args, **kwargs)
@@ -173,7 +176,10 @@ class CallLog:
             except BaseException as error:
                 self._guarded(self._after, pending, outputs, args, error)
                 raise
-            self._guarded(self._after, pending, outputs, args, None)
+            if pending.steady:
+                self.steady.end(pending)
+            else:
+                self._guarded(self._after, pending, outputs, args, None)
             return result
 
         return run_backward
@@ -237,25 +243,14 @@ class CallLog:
         self.recognition.freed_unknown_nodes()
 
     def _pending(self, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType) -> PendingCall:
-        """Return the call before it runs, made in `frame`.
-
-        `args` are the engine's: gradients, keep_graph, create_graph, inputs, allow_unreachable, accumulate_grad.
-        """
-
-        def argument(position: int, name: str, default: Any) -> Any:
-            return args[position] if len(args) > position else kwargs.get(name, default)
-
+        """Return the call before it runs, made in `frame`."""
         key = self.provenance.lines.where(frame)
-        return PendingCall(
-            self.count,
-            self.elsewhere if key is None else key,
-            "backward" if argument(5, "accumulate_grad", False) else "autograd.grad",
-            bool(argument(1, "keep_graph", False)),
-            bool(argument(2, "create_graph", False)),
-            bool(argument(4, "allow_unreachable", False)),
-            bool(argument(3, "inputs", None)),
-            ti.sequence_nr(),
-        )
+        api, keep, create, has_inputs, allow_unused = engine_arguments(args, kwargs)
+        place = self.elsewhere if key is None else key
+        pending = PendingCall(self.count, place, api, keep, create, allow_unused, has_inputs, ti.sequence_nr())
+        if not has_inputs and len(args) > 3:
+            pending.given = given(args, kwargs)
+        return pending
 
     def _read_in_full(
         self, pending: PendingCall, outputs: Any, args: tuple[Any, ...], frames: Sequence[FrameType]
@@ -295,7 +290,7 @@ class CallLog:
             return
         self.running.pop(pending.n, None)
         if pending.model is not None and error is None:
-            self._count(pending, pending.model)
+            self.count_like(pending, pending.model)
             return
         try:
             outcome = self._outcome(pending, outputs, args, error)
@@ -307,7 +302,7 @@ class CallLog:
                 and len(outcome.executed) == pending.shape[1]
             )
             if whole and pending.like is not None:  # in a long loop, one more equal graph would only fill memory
-                self._count(pending, pending.like)
+                self.count_like(pending, pending.like)
                 return
             call, after = self._record(pending, outcome, outputs, error, whole)
         except Exception as problem:  # the call and its result are known in any case
@@ -332,7 +327,7 @@ class CallLog:
             self.freed.add(pending.n, pending.newest, ((before.uid[i], before.seq[i]) for i in outcome.executed))
             self.recognition.freed_unknown_nodes()
 
-    def _count(self, pending: PendingCall, model: Model) -> None:
+    def count_like(self, pending: PendingCall, model: Model) -> None:
         """Count a call like an earlier one. All its nodes were new, so it ran over its whole graph."""
         if not pending.keep:
             self.freed.add_whole(pending.n, pending.newest, pending.highest, model.distances)
@@ -348,6 +343,10 @@ class CallLog:
         before, forecast = pending.graph, pending.forecast
         if before is None:  # the call was to be counted but raised, or reading failed
             before, forecast = self._graph_of(outputs, args), None
+            if pending.model is not None:
+                if not pending.keep:
+                    before = before_it_raised(before, max(self.freed.unsure_below, self.identity.apart_below))
+                pending.forecast = forecast = self._forecast(pending, before)
             pending.shape = (pending.shape[0], len(before))
         text = None if error is None else BaseException.__str__(error)
         agreed = forecast is not None and pending.alone and agrees(forecast, text)

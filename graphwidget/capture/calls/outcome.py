@@ -149,6 +149,20 @@ def _released(snapshot: Snapshot, index: int) -> bool:
     return facts is not None and facts.released is True
 
 
+def before_it_raised(after: Snapshot, sure_from: int) -> Snapshot:
+    """Return the graph before a call that raised and kept nothing, as far as the graph after it shows.
+
+    What is freed and was freed by no earlier call, the call itself has freed before it raised. `sure_from`: from this
+    sequence number on, it is known which nodes earlier calls freed.
+    """
+    state = bytearray(after.slot_state)
+    for index, number in enumerate(after.seq):
+        for s in after.slots_of(index) if number >= sure_from else ():
+            if state[s] == SlotState.FREED and after.slot_freed_by[s] < 0:
+                state[s] = SlotState.HELD
+    return replace(after, slot_state=state)
+
+
 def same_freed(before: Snapshot, later: Snapshot, executed: Sequence[int]) -> bool:
     """Whether exactly the nodes that ran have lost their saved tensors."""
     holding = {

@@ -12,7 +12,9 @@ from graphwidget.capture.calls.outcome import Outcome, bytes_behind, failed_node
 from graphwidget.capture.graph.freed import Freed
 from graphwidget.model import KEEPS_MEMORY, BackwardCall, Forecast, InnerCall, Kind, Place, Snapshot, torch_messages
 
-__all__ = ["PendingCall", "Signature", "record_of_pending"]
+__all__ = ["PendingCall", "Signature", "engine_arguments", "given", "record_of_pending"]
+
+_ENGINE_S = ("grad_tensors", "keep_graph", "create_graph", "inputs", "allow_unreachable", "accumulate_grad")
 
 
 class Signature(NamedTuple):
@@ -52,6 +54,10 @@ class PendingCall:
         The same, for a call that is read in full to check that it is still like the earlier one.
     walked
         Whether its graph was walked.
+    steady
+        Whether its signature was all that was compared.
+    given
+        Its arguments, as `given` returns them; empty: they are not compared.
     graph, forecast, held
         The graph before it, the forecast, and the named tensors: path -> sequence number.
     inside
@@ -75,6 +81,8 @@ class PendingCall:
     distances: array[int] = field(default_factory=lambda: array("q"))
     signature: Signature | None = None
     walked: bool = True
+    steady: bool = False
+    given: tuple[Any, ...] = ()
     since: int = 0
     like: Model | None = None
     graph: Snapshot | None = None
@@ -84,9 +92,31 @@ class PendingCall:
     inner: InnerCall | None = None
 
     @property
+    def arguments(self) -> tuple[Any, ...]:
+        """Return what `CallLog` has read from the arguments of the call."""
+        return self.api, self.keep, self.create, self.has_inputs, self.allow_unused
+
+    @property
     def line_key(self) -> tuple[int, int] | None:
         """Return the line of the call and the line of the outermost cell around it; None for a call outside cells."""
         return self.place[:2] if isinstance(self.place, tuple) else None
+
+
+def engine_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the API of a call, and whether it keeps the graph, creates one, has inputs, and may leave some unused.
+
+    `args` are the engine's, without the outputs; torch passes the last ones by name.
+    """
+    if len(args) < len(_ENGINE_S):
+        args = (*args, *(kwargs.get(name) for name in _ENGINE_S[len(args) :]))
+    _, keep, create, inputs, allow_unused, accumulates = args[: len(_ENGINE_S)]
+    api = "backward" if accumulates else "autograd.grad"
+    return api, bool(keep), bool(create), bool(inputs), bool(allow_unused)
+
+
+def given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the same as `engine_arguments`, unread, to be compared."""
+    return args[1], args[2], not args[3], args[4:], kwargs
 
 
 def record_of_pending(

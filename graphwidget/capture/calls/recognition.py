@@ -7,6 +7,10 @@ its graph has the same shape as one read before at the same line: it runs over e
 If even walking the graph takes too large a share of the time (tiny layers in a tight loop), the walk is left out after
 a while. If the counter of sequence numbers then has moved just as far since the last call of the line, and the root is
 of the same kind, the call counts as like its model, and its `assumes` says so.
+
+Once a call was counted without a walk, the line is *steady*: `at_once` compares the signatures of its next calls and
+does nothing else, until one differs or the next look is due. If such a call raises, the graph before it is found from
+the graph after it: what it has freed is what no earlier call had (`outcome.before_it_raised`).
 """
 
 from __future__ import annotations
@@ -14,14 +18,17 @@ from __future__ import annotations
 import threading
 from array import array
 from collections import deque
+from collections.abc import Callable
+from itertools import count
 from time import perf_counter
 from typing import Any
 
 from graphwidget import torch_internals as ti
 from graphwidget.capture.calls.models import Model, Models
-from graphwidget.capture.calls.pending import PendingCall, Signature
+from graphwidget.capture.calls.pending import PendingCall, Signature, given
 from graphwidget.capture.calls.policy import CallPolicy
 from graphwidget.capture.calls.reachable import reachable_nodes, root_node
+from graphwidget.capture.calls.retention import due
 from graphwidget.capture.graph.freed import Freed
 from graphwidget.capture.graph.identity import Identity
 from graphwidget.capture.lines.provenance import Provenance
@@ -38,6 +45,9 @@ class _Line:
         self.starts: deque[int] = deque(maxlen=starts)  # the counter of sequence numbers at the last calls
         self.newest = -1  # the counter of sequence numbers at the last call
         self.walked: tuple[Signature | None, Model] | None = None  # the last call that a walk found like its model
+        self.steady_until = 0  # calls below this number are compared by their signature only
+        self.like: PendingCall | None = None  # the last of these calls: one object serves all, as they do not overlap
+        self.number_of: Callable[[Any], int] = ti.number_of  # reads the sequence number of their roots
 
 
 class Recognition:
@@ -55,6 +65,7 @@ class Recognition:
         self.policy, self.freed, self.identity, self.provenance = policy, freed, identity, provenance
         self.models = Models(policy.max_models)
         self._home = threading.get_ident()
+        self.any_steady = False  # whether a line of this cell is steady, or was
         self._unknown_frees = False  # whether a call may have freed unknown nodes
         self._lines: dict[tuple[tuple[int, int] | None, int], _Line] = {}
         self._began = perf_counter()
@@ -68,6 +79,7 @@ class Recognition:
         """Begin a new cell, whose first calls are read in full again."""
         self._began, self._spent, self._spent_in_full = perf_counter(), 0.0, 0.0
         self._lines.clear()
+        self.any_steady = False
 
     def spend(self, seconds: float, *, in_full: bool = False) -> None:
         """Add the seconds that work for a call took; `in_full`: the seconds of reading it in full.
@@ -115,9 +127,16 @@ class Recognition:
         read_in_full = wanted_in_full and self._spent_in_full < policy.full_share * elapsed
         familiar = self.at_home and line.calls > policy.always_in_full and not read_in_full
         if familiar and line.calls > policy.walked and self._spent > policy.walk_share * elapsed:
-            if line.walked is not None and line.walked[0] == pending.signature:
+            signature = pending.signature
+            if line.walked is not None and signature is not None and line.walked[0] == signature:
                 pending.model, pending.walked = line.walked[1], False
+                line.like = pending
+                if line.calls >= line.steady_until:
+                    line.steady_until = self._next_look(line.calls)
+                line.number_of = ti.node_readers(signature.root)[1]
+                self.any_steady = True
                 return True
+        line.steady_until = 0
         own = self._walk(pending, outputs)
         fresh = bool(own) and self.freed.none_of(own)
         model = self.models.get(pending.shape)
@@ -134,6 +153,35 @@ class Recognition:
             pending.since = min(own)
         return False
 
+    def _next_look(self, calls: int) -> int:
+        """Return the number of the next call of a line that gets more than a comparison of signatures."""
+        return next(number for number in count(calls + 1) if due(number) or not number % self.policy.every)
+
+    def at_once(
+        self, key: tuple[int, int], newest: int, output: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> PendingCall | None:
+        """Return a call that its signature shows to be like the one before it at a steady line; None: look at it.
+
+        `key` is the line's, `newest` the counter of sequence numbers, `args` and `kwargs` are the engine's. The call
+        that is returned is valid until the next one.
+        """
+        line = self._lines.get((key, self._home))
+        if line is None or line.calls + 1 >= line.steady_until or line.like is None or not self.at_home:
+            return None
+        pending, signature = line.like, line.like.signature
+        root = ti.grad_fn(output)
+        if signature is None or type(root) is not signature.root or given(args, kwargs) != pending.given:
+            return None
+        highest = line.number_of(root)
+        if newest - line.newest != signature.moved or newest - highest != signature.behind:
+            return None
+        line.calls += 1
+        line.starts.append(newest)
+        line.newest = newest
+        pending.newest, pending.highest = newest, highest
+        pending.steady, pending.alone, pending.inner = True, True, None
+        return pending
+
     def remember(self, pending: PendingCall, call: BackwardCall) -> None:
         """Make a call that ran over its whole graph the model of later ones."""
         self.models.remember(pending.shape, call, pending.distances)
@@ -146,7 +194,7 @@ class Recognition:
             pending.signature = Signature(
                 pending.newest - line.newest,
                 type(root),
-                (pending.api, pending.keep, pending.create, pending.has_inputs),
+                pending.arguments,
                 pending.newest - pending.highest,
             )
         line.newest = pending.newest
@@ -158,7 +206,7 @@ class Recognition:
         own = [number for number in numbers if number != ti.NO_SEQUENCE]
         pending.highest = max(own, default=-1)
         distances = [pending.highest - number for number in own]
-        arguments = (pending.line_key, pending.api, pending.keep, pending.create, pending.has_inputs)
+        arguments = (pending.line_key, *pending.arguments[:4])
         pending.shape = (hash((arguments, tuple(distances), types)), len(nodes))
         self._notice_threads(pending)
         if self._unknown_frees and self.at_home:

@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Any
 
 from graphwidget.capture.lines.cells import BOTH, ENTERS, PASS, Book, Scope, Step
-from graphwidget.capture.lines.own_code import is_outermost
+from graphwidget.capture.lines.own_code import OUTERMOST
 from graphwidget.capture.lines.ranges import FRESH, Ranges
 
 __all__ = ["MAX_SUSPENDED", "FrameState", "LineTracer", "ThreadState", "Watch"]
@@ -250,7 +250,7 @@ class LineTracer:
     def where(self, frame: FrameType | None) -> tuple[int, int, int] | None:
         """(inner, stack, iteration) for the frames from `frame` outwards; None: none of them belongs to a cell."""
         top, foreign = self.state().top, self.book.foreign
-        while frame is not None and frame.f_code.co_filename in foreign and not is_outermost(frame.f_code):
+        while frame is not None and (code := frame.f_code).co_filename in foreign and id(code) not in OUTERMOST:
             frame = frame.f_back  # as `own_frames` does, which costs several times as much
         if top is not None and top.frame_id == id(frame) and frame is not None:
             if self.book.scope(frame.f_code) is top.scope:

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from types import CodeType
 from typing import ParamSpec, TypeVar
 
-__all__ = ["OwnCode", "in_and_out", "is_outermost", "outermost"]
+__all__ = ["OUTERMOST", "OwnCode", "in_and_out", "is_outermost", "outermost"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -23,7 +23,7 @@ R = TypeVar("R")
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
-_outermost: dict[int, CodeType] = {}  # by `id`: the hash of code is computed anew each time, from all its constants
+OUTERMOST: dict[int, CodeType] = {}  # by `id`: the hash of code is computed anew each time, from all its constants
 
 
 def outermost(function: Callable[P, R]) -> Callable[P, R]:
@@ -31,13 +31,13 @@ def outermost(function: Callable[P, R]) -> Callable[P, R]:
 
     A button runs a backward from a server, a test, an event loop; none of them has written that backward.
     """
-    _outermost[id(function.__code__)] = function.__code__
+    OUTERMOST[id(function.__code__)] = function.__code__
     return function
 
 
 def is_outermost(code: CodeType) -> bool:
     """Whether a function is marked by `outermost`."""
-    return id(code) in _outermost
+    return id(code) in OUTERMOST
 
 
 class OwnCode:

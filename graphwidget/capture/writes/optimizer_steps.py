@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from operator import add
+from types import FrameType
 from typing import Any, NamedTuple
 
 from graphwidget import torch_internals as internals
@@ -18,7 +20,7 @@ from graphwidget.capture.writes.log import WriteLog
 from graphwidget.capture.writes.starved import Starved
 from graphwidget.capture.writes.unheld import Unheld
 from graphwidget.capture.writes.watched import WatchedTensors
-from graphwidget.model import Write
+from graphwidget.model import Place, Write
 
 __all__ = ["OptimizerSteps"]
 
@@ -35,6 +37,39 @@ class _LastStep(NamedTuple):
     raised: list[int]
     write: Write
     of_state: Write | None
+
+
+class _Usual:
+    """What the next step of an optimizer leaves behind if it writes what the last step wrote, and nobody else writes.
+
+    Attributes
+    ----------
+    watched
+        The index of the watched tensors, as long as that stays the same.
+    ids, positions, length
+        `id`s of the parameters, the positions of these and of the optimizer's state, and the number of watched tensors.
+    raises, before, after
+        How far the last step raised the version of each, and the versions before and after the next step.
+    first, last
+        The indices of the first and the last parameter that a step raises; -1: steps cannot be compared like this.
+    """
+
+    __slots__ = ("after", "before", "first", "ids", "last", "length", "positions", "raises", "watched")
+
+    def __init__(
+        self, watched: WatchedTensors, parameters: list[Any], state: list[int], raises: dict[int, int]
+    ) -> None:
+        own = [at for one in parameters if (at := watched.position(one)) is not None]
+        self.watched, self.length = watched.index, len(watched.refs)
+        self.ids, self.positions = list(map(id, parameters)), own + state
+        self.raises = [raises.get(at, 0) for at in self.positions]
+        self.expect([watched.versions[at] for at in self.positions])
+        written = [i for i in range(len(own)) if self.raises[i]] if len(own) == len(parameters) else []
+        self.first, self.last = (written[0], written[-1]) if written else (-1, -1)
+
+    def expect(self, before: list[int]) -> None:
+        """Expect another such step, from these versions on."""
+        self.before, self.after = before, list(map(add, before, self.raises))
 
 
 class _WatchedState(NamedTuple):
@@ -72,6 +107,8 @@ class OptimizerSteps:
         self._resting: dict[int, Any] = {}  # thread -> what resumes tracing after a step
         self._handles: list[Any] = []
         self._last: dict[int, _LastStep] = {}  # by the `id` of the optimizer
+        self._raised: dict[int, int] = {}  # how far the step that is looked at raised versions, by position
+        self._usual: dict[int, _Usual] = {}  # the same: the steps that were like the step before
         self._state: dict[int, _WatchedState] = {}  # by the `id` of the optimizer
         # `id` of an optimizer that has never modified anything -> its last step, as a write without tensors
         self.idle: dict[int, Write] = {}
@@ -139,9 +176,17 @@ class OptimizerSteps:
 
     def _compare(self, optimizer: Any, parameters: list[Any]) -> None:
         """Find the parameters that a step has modified, and record the write."""
-        frame = sys._getframe()
-        for record in (self.starved, self.unheld, self.kept_grads):
-            record.step(optimizer, parameters, lambda: self.provenance.where(frame))
+        frame = sys._getframe(1)
+
+        def place_now() -> Place:
+            return self.provenance.where(frame)
+
+        self.starved.step(optimizer, parameters, place_now)
+        self.unheld.step(optimizer, parameters, place_now)
+        self.kept_grads.step(optimizer, parameters, place_now)
+        if self._is_usual(optimizer, parameters, frame):
+            return
+        self._usual.pop(id(optimizer), None)
         changed, raised = self._changed(parameters)
         if not changed:
             self._record_idle(optimizer, parameters)
@@ -151,13 +196,16 @@ class OptimizerSteps:
         ids = [id(tensor) for _, tensor in (*changed, *state)]
         where = self.lines.where(frame) or NOWHERE
         last = self._last.pop(id(optimizer), None)
-        if last is not None and last.ids == ids and _as_stored(changed, last.write):
+        if last is not None and last.ids == ids and _as_stored(changed[0][1], changed[-1][1], last.write):
             write, of_state = last.write, last.of_state  # equal to the previous step, as in a training loop
             self.log.add_step(where, write)
             if of_state is not None:
                 self.log.add_part(where, of_state)
             if last.raised != raised:
                 self.unexplained()
+            else:
+                positions = self._state[id(optimizer)].positions
+                self._usual[id(optimizer)] = _Usual(self.watched, parameters, positions, self._raised)
         else:
             place = self.provenance.place(where)
             by = place.source if ".step(" in place.source else f"{type(optimizer).__name__}.step()"
@@ -168,7 +216,35 @@ class OptimizerSteps:
             write = new
         if len(self._last) >= MAX_OPTIMIZERS:
             self._last.clear()
+            self._usual.clear()
         self._last[id(optimizer)] = _LastStep(ids, raised, write, of_state)
+
+    def _is_usual(self, optimizer: Any, parameters: list[Any], frame: FrameType) -> bool:
+        """Whether a step has written what the step before wrote. Then it is recorded here.
+
+        Versions only rise: if each has risen by what a step adds, nothing else has written since the last step.
+        """
+        usual, last, watched = self._usual.get(id(optimizer)), self._last.get(id(optimizer)), self.watched
+        if usual is None or last is None or usual.first < 0:
+            return False
+        if usual.watched is not watched.index or usual.length != len(watched.refs):
+            return False
+        refs, versions, positions = watched.refs, watched.versions, usual.positions
+        if list(map(id, parameters)) != usual.ids or [versions[at] for at in positions] != usual.before:
+            return False  # others have written, which their lines have recorded
+        tensors = [refs[at]() for at in positions]
+        if any(tensor is None for tensor in tensors) or list(map(internals.version, tensors)) != usual.after:
+            return False
+        if not _as_stored(tensors[usual.first], tensors[usual.last], last.write):
+            return False
+        for at, version in zip(positions, usual.after, strict=True):
+            versions[at] = version
+        usual.expect(usual.after)
+        where = self.lines.where(frame) or NOWHERE
+        self.log.add_step(where, last.write)
+        if last.of_state is not None:
+            self.log.add_part(where, last.of_state)
+        return True
 
     def _changed_state(self, optimizer: Any) -> list[tuple[str, Any]]:
         """Return the names and tensors of the optimizer's own state that it has modified, such as averages.
@@ -187,6 +263,7 @@ class OptimizerSteps:
         for at in known.positions:
             tensor = refs[at]()
             if tensor is not None and (now := internals.version(tensor)) != versions[at]:
+                self._raised[at] = now - versions[at]
                 versions[at] = now
                 changed.append((watched.paths[at], tensor))
         return changed
@@ -197,6 +274,7 @@ class OptimizerSteps:
         A parameter that is not watched counts as modified if it has a gradient.
         """
         watched = self.watched
+        self._raised.clear()
         changed: list[tuple[str, Any]] = []
         raised = []
         for parameter in parameters:
@@ -205,6 +283,7 @@ class OptimizerSteps:
                 now = internals.version(parameter)
                 if now != watched.versions[at]:
                     raised.append(now - watched.versions[at])
+                    self._raised[at] = raised[-1]
                     watched.versions[at] = now
                     changed.append((watched.paths[at], parameter))
             elif internals.grad(parameter) is not None:
@@ -237,9 +316,9 @@ def _tensors_of_state(optimizer: Any) -> list[Any]:
     return [one for one in (*kept, *lists) if internals.is_tensor(one)]
 
 
-def _as_stored(changed: list[tuple[str, Any]], write: Write) -> bool:
+def _as_stored(first: Any, last: Any, write: Write) -> bool:
     """Whether the first and the last tensor have the same storages as in an earlier write."""
-    return all(internals.storage_key(changed[at][1]) in write.storages for at in (0, -1))
+    return internals.storage_key(first) in write.storages and internals.storage_key(last) in write.storages
 
 
 def _is_torch_s_own(optimizer: Any) -> bool:

@@ -21,7 +21,7 @@ from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import inplace_statements, temporaries, text_edit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells, Spot
-from graphwidget.diagnosis.source.paths import local, root_of
+from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, lines_of, outer_at, root_name, short, source_line, where
 from graphwidget.engine.what_if import reachable, with_nothing_stale
@@ -255,8 +255,6 @@ def _remedies(
     if handed is not None and not (handed.used and (saved_inside or handed.spot is None)):
         yield _before_the_call(record, write, handed, saved_inside)
         return
-    if not _is_known_there(cell, line, name):
-        name = None
     for sentence, spot, edits in second_name(record, write, name):
         yield _Remedy("clone_before_inplace", sentence, spot, edits, write, _scoped(cell, line, str(name)))
     view = _view(cell, line, name, tensor)
@@ -268,16 +266,6 @@ def _remedies(
         keeps = f" Then `{tensor}` keeps its values."
     for remedy in _at_the_write(record, call, graph, write, name):
         yield replace(remedy, sentence=remedy.sentence + keeps)
-
-
-def _is_known_there(cell: str, line: int, name: str | None) -> bool:
-    """Whether the code around a line may write a name; a name that a caller has may mean nothing there."""
-    found = source.function_at(cell, line)
-    return name is None or found is None or root_of(name) in source.names_in(found[1]) | _arguments(found[1])
-
-
-def _arguments(function: ast.FunctionDef) -> set[str]:
-    return {one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg)}
 
 
 def _before_the_call(record: Record, write: Write, handed: HandedIn, saved_inside: bool) -> _Remedy:

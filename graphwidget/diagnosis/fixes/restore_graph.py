@@ -151,7 +151,8 @@ def meant_to_train(runs: Iterable[CellRun], statements: Iterable[ast.stmt]) -> b
     """Whether all modules that some statements call are probably meant to get a gradient.
 
     So it is with a single module; where optimizers have the parameters of all; and, without any optimizer, where each
-    module reads the output of the one before it (a teacher and its student do not).
+    module reads the output of the one before it (a teacher and its student do not). No trial says what is meant: the
+    program runs, and trains the teacher.
     """
     known, steps = list(runs), list(statements)
     called = {name for s in steps for name in source.calls_in(s) if trains(known, [name])}

@@ -103,7 +103,10 @@ def _own_resets(
 
 
 def _read_before_call(record: Record, call: BackwardCall, write: Write, steps: list[source.Statement]) -> bool:
-    """Whether a line between some steps and the call, or the call's own, reads what the steps assign."""
+    """Whether a line between some steps and the call, or the call's own, reads what the steps assign.
+
+    ``hidden = emb(ctx)`` may be what changed a weight: behind the call it would be read before it is there.
+    """
     assigned = {name for step in steps for name in source.targets(step)}
     cell, there = write.place.cell, call.place.cell
     runs = [run for _, run in sorted(record.runs.items()) if (write.place.run or 0) <= run.run <= (call.place.run or 0)]

@@ -46,6 +46,11 @@ class Setting:
         run = self.run_of(place)
         return place.source.strip() or (source.line_text(run.source, place.line) if run else "")
 
+    def function_of(self, spot: Spot) -> tuple[int, int]:
+        """The function that a line is in: its cell, and the line of its head; 0: none."""
+        found = source.function_at(self.text_of_cell(spot[0]), spot[1])
+        return spot[0], found[1].lineno if found is not None else 0
+
     # where the two calls stand
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.paths import Steps, is_assignable, is_code, local, steps
@@ -29,10 +29,6 @@ class Detaching:
 
     def lines(self, paths: Collection[str]) -> list[str]:
         return _lines(paths, self._shown)
-
-    def is_container(self, name: str) -> bool:
-        """Whether the object with this name is known to contain tensors."""
-        return any(one.startswith((f"{name}[", f"{name}.")) for one in self._shown.tensors)
 
     def is_field(self, path: str) -> bool:
         """Whether a path leads to a field to which nothing can be assigned: of a named tuple, or a frozen dataclass."""
@@ -157,9 +153,9 @@ class _Shown:
     def rebuilt(self, holder: str, ends: list[str], size: int = -1) -> str:
         """A tuple like `holder` with these elements detached; others that there may be can be anything."""
         positions = sorted(int(end[1:-1]) for end in ends)
-        known = max(size, 0) or self.length(holder)
+        known = max(size, self.container(holder)[1], 0)
         count = known or positions[-1] + 1
-        if positions == list(range(count)) and (known or (count > 1 and not self.longer_tuples(count))):
+        if known and positions == list(range(count)):
             return f"tuple(one.detach() for one in {holder})"
         each = [f"{holder}[{at}].detach()" if at in positions else f"{holder}[{at}]" for at in range(count)]
         return f"({', '.join(each)}{'' if known else f', *{holder}[{count}:]'})"
@@ -178,20 +174,11 @@ class _Shown:
     def kind(self, holder: str) -> str:
         """``list``, ``dict`` or ``tuple``; for a queue what makes one: ``collections.deque``."""
         known = self.container(holder)[0]
-        shown = self._shown_kind(holder)
         if known in ("list", "dict", "tuple"):
             return known
-        self.guessed = self.guessed or known != "deque" or not shown.endswith("deque")
-        return shown
-
-    def _shown_kind(self, holder: str) -> str:
-        """The same from the text alone."""
-        if self._match(holder, r"(: [^=\n]+)? = (\{|[\w.]*[dD]ict\()"):
-            return "dict"
-        queue = self._match(holder, r"(?:: [^=\n]+)? = ([\w.]*deque)\(")
-        if queue:
-            return queue[1]
-        return "list" if self._match(holder, r"(\.append\(|\.extend\(|\[[^]\n]+\] = |(: [^=\n]+)? = \[)") else "tuple"
+        queue = self._match(holder, r"(?:: [^=\n]+)? = ([\w.]*deque)\(") if known == "deque" else None
+        self.guessed = self.guessed or queue is None
+        return queue[1] if queue is not None else "tuple"
 
     def _match(self, holder: str, how: str) -> re.Match[str] | None:
         """The first place where `how` follows the holder, with any keys."""
@@ -199,36 +186,6 @@ class _Shown:
         keys = r"\[[^]\n]+\]" * sum(step.startswith("[") for step in steps(holder))
         pattern = rf"\b{''.join(last)}{keys}{how}"
         return next((found for text in self.texts if (found := re.search(pattern, text))), None)
-
-    def length(self, holder: str) -> int:
-        """How many elements the tuple has that a cell, or a function of one, gives to `holder`; 0: unknown."""
-        kind, size = self.container(holder)
-        if kind == "tuple" and size > 0:
-            return size
-        last = holder.rsplit(".", 1)[-1]
-        for text in self.texts:
-            for statement, target in source.assigned_as(text, last):
-                value = getattr(statement, "value", None)
-                if value is None or list(source.targets(statement)) != [target]:
-                    continue
-                found = [len(one.elts) for one in (value, *self._returned(value)) if isinstance(one, ast.Tuple)]
-                if found:
-                    return found[0]
-        return 0
-
-    def longer_tuples(self, count: int) -> bool:
-        """Whether a function of the cells returns a tuple with more elements anywhere."""
-        trees = [tree for text in self.texts if (tree := source.parse(text)) is not None]
-        returns = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Return))
-        return any(isinstance(p, ast.Tuple) and len(p.elts) > count for node in returns for p in ast.walk(node))
-
-    def _returned(self, value: ast.expr) -> Iterator[ast.expr]:
-        """What a function of the cells returns, if this is a call of one."""
-        name = ast.unparse(value.func).rsplit(".", 1)[-1] if isinstance(value, ast.Call) else ""
-        for function in (source.function_called(text, name) for text in self.texts if name):
-            for node in ast.walk(function) if function is not None else ():
-                if isinstance(node, ast.Return) and node.value is not None:
-                    yield node.value
 
 
 def _any_key(parts: Steps) -> str:

@@ -1,14 +1,15 @@
 """Whether the edits of a fix can be made: they fit the text, the cells still parse, and names are known where read.
 
 A simulation on the graph says that a fix would help. This module says that the program with the edits is still a
-program: from its text alone, as strict as a run from top to bottom.
+program: from its text alone, as strict as a run from top to bottom. A trial would meet an unknown name, too. But of
+several cuts the first that works becomes the fix, and on the graph ``h = h.detach()`` works also where only a
+generator, or a closure, has an `h`: the note would offer an edit that cannot run, and a trial would have no other.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -40,7 +41,10 @@ def checked(record: Record, fix: Fix) -> Fix:
 
 
 def made_once_run_often(record: Record, fix: Fix) -> bool:
-    """Whether an edit gives a graph to a tensor made before a loop that runs backward: each pass would reuse it."""
+    """Whether an edit gives a graph to a tensor made before a loop that runs backward: each pass would reuse it.
+
+    Where there is no graph yet, nothing can be simulated: the first pass would run, and the second raise.
+    """
     after = applied(Cells.of(record).texts, fix.edits) if fix.edits else None
     if after is None:
         return False
@@ -92,8 +96,6 @@ def _knows_its_names(cells: dict[int, str], edited: Applied, numbers: Collection
     before, after = ({n: texts[n] for n in texts if n in numbers} for texts in (cells, edited.texts))
     if before == after:
         return True
-    if _loses_a_name(before, after) or _hides_a_name(after, written) or _assigns_nowhere(after, written):
-        return False
     foreign = _names(before, ast.Load) - _names(before, ast.Store)  # bound by no known text
     return all(name in foreign or _known(after, *spot, name) for spot in written for name in _names_read(after, *spot))
 
@@ -136,44 +138,6 @@ def _names_in(text: str, bound: bool) -> frozenset[str]:
 def _argument_names(nodes: Iterable[ast.AST]) -> set[str]:
     functions = (node for node in nodes if isinstance(node, (*_Function, ast.Lambda)))
     return {argument.arg for function in functions for argument in _arguments(function)}
-
-
-def _loses_a_name(before: dict[int, str], after: dict[int, str]) -> bool:
-    """Whether a name that nothing binds any more is still read."""
-    lost = _names(before, ast.Store) - _names(after, ast.Store)
-    return bool(lost & _names(after, ast.Load))
-
-
-def _hides_a_name(after: dict[int, str], written: Collection[Spot]) -> bool:
-    """Whether a new line binds in a function a name from outside that the function reads before."""
-    for cell, line in written:
-        around = [s for s in source.statements_at(after[cell], line) if isinstance(s, _Function)]
-        if not around:
-            continue
-        inside, bound = around[-1], dict[str, int]()
-        for name, at in _bindings(inside):
-            bound[name] = min(at, bound.get(name, at))
-        bound = {name: at for name, at in bound.items() if (cell, at) in written}
-        own = {argument.arg for argument in _arguments(inside)} | _loop_variables(after[cell], line)
-        reads = (n for n in ast.walk(inside) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
-        if any(n.id not in own and n.lineno <= bound.get(n.id, 0) for n in reads):
-            return True
-    return False
-
-
-def _assigns_nowhere(after: dict[int, str], written: Collection[Spot]) -> bool:
-    """Whether a new line assigns to a part of a builtin (``list.values = x``) or only annotates (``f:w.grad = x``)."""
-    bound = _names(after, ast.Store)
-    for cell, line in written:
-        for statement in source.statements_at(after[cell], line)[-1:]:
-            if isinstance(statement, ast.AnnAssign):  # no edit of ours annotates: it is a path with its frame
-                return True
-            roots = {
-                re.split(r"\W", path, maxsplit=1)[0] for path in source.targets(statement) if not path.isidentifier()
-            }
-            if any(root not in bound and hasattr(builtins, root) for root in roots):
-                return True
-    return False
 
 
 def _names_read(texts: dict[int, str], cell: int, line: int) -> set[str]:

@@ -3,38 +3,74 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Mapping
 
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.cells import Spot
 
 __all__ = ["when_tensor"]
 
 
-def when_tensor(text: str, statement: ast.stmt, path: str) -> str:
-    """The condition under which a path is a tensor where a statement reads it; empty: always, for all that is known.
+def when_tensor(cells: Mapping[int, str], spot: Spot, path: str) -> str:
+    """The condition under which a path is a tensor where a line is reached; empty: always, for all that is known.
 
-    Where it lives (in its class or function, or in the file for a variable from outside) it may be given None or a
-    number, and no test before the statement excludes None.
+    Where it lives (in the class of its method, in its function, or in any text) it may be given None or a number. No
+    statement before the line gives it a value in any case, and no test before the line excludes None.
+
+    Parameters
+    ----------
+    cells
+        The texts by their numbers.
+    spot
+        The line; its own statement has not run.
     """
-    found = source.function_at(text, statement.lineno)
-    home: ast.AST | None = (found[0] or found[1]) if found is not None else source.parse(text)
-    if "." not in path and source.is_from_outside(text, statement.lineno, path):
-        home = source.parse(text)
-    nodes = list(ast.walk(home)) if home is not None else []
+    text = cells.get(spot[0], "")
+    found = source.beginning_at(text, spot[1])[:1] or source.statements_at(text, spot[1])[-1:]
+    if not found:
+        return ""
+    nodes = list(_where_it_lives(cells, text, found[0], path))
     if any(_gives(node, path, int, float) for node in nodes):
         return f"torch.is_tensor({path})"
     if any(_gives(node, path, type(None)) for node in nodes):
-        if not any(_excludes_none(one, statement, path) for one in _before(text, statement)):
+        before = _before(text, found[0])
+        if not any(_excludes_none(one, found[0], path) for one in before) and not _is_set(text, found[0], path):
             return f"{path} is not None"
     return ""
+
+
+def _where_it_lives(cells: Mapping[int, str], text: str, statement: ast.stmt, path: str) -> Iterator[ast.AST]:
+    function = source.function_at(text, statement.lineno)
+    own = path.startswith("self.") or ("." not in path and not source.is_from_outside(text, statement.lineno, path))
+    if function is not None and own:
+        yield from ast.walk(function[0] or function[1])
+    else:
+        yield from (node for one in cells.values() for node in source.nodes_of(one))
+
+
+def _is_set(text: str, statement: ast.stmt, path: str) -> bool:
+    """Whether a statement before another in its pass, or in its function, gives a path a value in any case."""
+    loop, function = source.loop_at(text, statement.lineno), source.function_at(text, statement.lineno)
+    body = loop.body if loop is not None else function[1].body if function is not None else []
+    return any(_sets(one, path) for one in body if one.lineno < statement.lineno)
+
+
+def _sets(statement: ast.stmt, path: str) -> bool:
+    """``h = f(h)``; ``if h is None: h = zeros()``, after which it is set, too."""
+    if isinstance(statement, ast.If):
+        asked = ast.unparse(statement.test) in (f"{path} is None", f"not {path}")
+        return any(_sets(s, path) for s in statement.body) and (asked or any(_sets(s, path) for s in statement.orelse))
+    return path in source.targets(statement)
 
 
 def _gives(node: ast.AST, path: str, *kinds: type) -> bool:
     """``self.h = None``; in the body of a class ``h: Tensor | None = None``; ``def __init__(self, h=None)``."""
     name = path.rsplit(".", 1)[-1]
+    mine = path.startswith("self.") or "." not in path
     if isinstance(node, (ast.Assign, ast.AnnAssign)):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         flat = [one for target in targets for one in ast.walk(target) if isinstance(one, ast.expr)]
-        wanted = [target for one in flat if (target := ast.unparse(one)) in (path, name)]
+        written = map(ast.unparse, flat)
+        wanted = [one for one in written if one in (path, name) or (not mine and one.endswith(f".{name}"))]
         if isinstance(node, ast.Assign):
             return any(_is(source.given_to(node, one)[0], kinds) for one in wanted)
         return _is(node.value, kinds) and bool(wanted)

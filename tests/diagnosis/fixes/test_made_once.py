@@ -1,40 +1,64 @@
-"""What must not run again, what is handed on to the next pass, and what has a value when a line is reached."""
+"""What must not run again, and what is handed on to the next pass."""
 
 import ast
 
 import pytest
 
-from graphwidget.diagnosis.fixes.rerun.made_once import MadeOnce, starts_over
+from graphwidget.diagnosis.fixes.rerun.made_once import starts_over
 from graphwidget.diagnosis.fixes.rerun.rerun import Statement
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.text_edit import apply
 from graphwidget.model import CellRun
+from tests.support.told import findings_of
+
+START = "net, x = nn.Linear(3, 3), torch.ones(2, 3)\n"
+TWO_PASSES = "for i in range(2):\n    (h * (i + 1)).exp().sum().backward()\n"
 
 
 @pytest.mark.parametrize(
-    "text",
+    "cell",
     [
-        "w = torch.randn(3, requires_grad=True)",
-        "w = torch.randn(3).requires_grad_()",
-        "w.requires_grad = True",
-        "w = nn.Parameter(torch.zeros(2))",
-        "net = nn.Sequential(nn.Linear(2, 2), nn.Tanh())",
-        "opt = torch.optim.SGD([w], lr=0.1)",
-        "net = Net()",
-        "net = Wider()",
-        "opt = Adam([w])",
+        "w = torch.randn(3, requires_grad=True)\nh = w.clone().exp_()\n",
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.w = nn.Parameter(torch.ones(3))\nnet, h = (made := Net()), made.w.exp()\n",
+        "h = torch.tanh(nn.Linear(3, 3)(torch.ones(2, 3)))\n",
     ],
+    ids=["a leaf that is written", "a module on the same line", "a module without a name"],
 )
-def test_parameters_modules_and_optimizers_are_made_once(text):
-    cells = ["from torch.optim import Adam\nclass Net(nn.Module):\n    pass\nclass Wider(Net):\n    pass\n"]
-    assert MadeOnce(cells).makes(ast.parse(text).body[0])
+def test_what_makes_a_leaf_does_not_run_again(cell):
+    (found,) = findings_of(cell, TWO_PASSES)
+    assert "recompute_in_loop" not in {fix.id for fix in found.fixes if fix.edits}
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["loss = nn.CrossEntropyLoss()(net(x), y)", "y = nn.functional.relu(x)", "w = raw.exp()", "y = nn.Tanh()(x)"],
+    "cell",
+    [
+        "w = nn.Parameter(torch.ones(3))\nh = w.exp()\n",
+        "net = nn.Sequential(nn.Linear(3, 3), nn.Tanh())\nh = net(torch.ones(2, 3))\n",
+    ],
+    ids=["made of a parameter", "made by a module"],
 )
-def test_what_only_builds_a_graph_may_run_again(text):
-    assert not MadeOnce([]).makes(ast.parse(text).body[0])
+def test_what_only_builds_a_graph_may_run_again(cell):
+    (found,) = findings_of(cell, TWO_PASSES)
+    (again,) = (fix for fix in found.fixes if fix.id == "recompute_in_loop")
+    assert again.verified and again.edits
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "def step(t):\n    t.backward()\nh = net(x).exp().sum()\nstep(h)\nstep(h)\n",
+        "def step(t):\n    (t * 2).exp().sum().backward()\nh = net(x).exp()\nstep(h)\nstep(h)\n",
+        "h = [net(x).exp().sum()]\nkept = h[0]\nkept.backward()\nkept.backward()\n",
+    ],
+    ids=["its loss", "a part of its loss", "another name"],
+)
+def test_what_a_call_was_given_is_not_made_again_inside_it(cell):
+    (found,) = findings_of(START, cell)
+    assert not any("start of `step`" in fix.text for fix in found.fixes)
+    for fix in found.fixes:
+        if fix.edits and fix.verified:
+            assert not findings_of(START, apply(cell, fix.edits))
 
 
 def test_a_state_that_the_loop_carries_on_does_not_start_over():
@@ -55,19 +79,3 @@ def test_lines_that_hand_a_tensor_to_the_next_pass():
     assert [(s.lineno, a, b) for s, a, b in source.hand_overs(loop, 3)] == []
     (loop,) = ast.parse(cell.replace("    best = prev\n", "")).body
     assert [(s.lineno, a, b) for s, a, b in source.hand_overs(loop, 3)] == [(4, "prev", "out")]
-
-
-@pytest.mark.parametrize(
-    ("before", "inside", "there"),
-    [
-        ("h = None", "    g(h)", False),
-        ("h = None", "    if h is None: h = zeros()", True),
-        ("h = None", "    h = f(h)", True),
-        ("h = None", "    if x: h = f(h)", False),
-        ("h = zeros()", "    g(h)", True),
-        ("k = 1", "    if x: h = f(x)", False),
-    ],
-)
-def test_a_name_is_a_tensor_where_it_was_assigned_in_any_case(before, inside, there):
-    cell = f"{before}\nfor x in xs:\n{inside}\n    loss.backward()\n"
-    assert source.set_at([cell], cell, 4, "h") is there

@@ -54,7 +54,6 @@ def test_edits_that_leave_a_program(edits):
         before((1, 5), "x = y"),
         before((1, 6), "w = w.detach()"),
         after((2, 4), "y = y.detach()"),
-        without((2, 1)),
         (*instead((2, 1), "h = 1"), *instead((2, 1), "h = 2")),
         (TextEdit((1, 0), (1, 0), "h = 1\n", 9),),
         (TextEdit((7, 0), (7, 0), "h = 1\n", 3),),

@@ -37,7 +37,7 @@ def _before_use(context: CuttingContext, use: Use) -> Cut | None:
         sure = sure and (not names or context.detaching.sure(names))
         if context.detaching.is_field(path) and any(line.startswith(f"{path} = ") for line in new):
             return None
-        condition = when_tensor(text, use.statement, path)
+        condition = when_tensor(context.cells, (use.spot[0], use.statement.lineno), path)
         if condition:
             new = [f"if {condition}:", *(f"    {line}" for line in new)]
         lines += new

@@ -123,7 +123,11 @@ def _stores(context: CuttingContext, use: Use, path: str) -> Iterator[_Store]:
 
 
 def _sets_by_name(context: CuttingContext) -> bool:
-    """Whether code sets attributes by names that it computes: then another line may be the one that stores."""
+    """Whether code sets attributes by names that it computes: then another line may be the one that stores.
+
+    The only assignment in the text may be that of `reset`, which does not run between the passes: a cut there would be
+    the first fix, and cut nothing.
+    """
     return any(re.search(r"\bsetattr\(|\.__dict__|\bvars\(", text) for text in context.cells.values())
 
 
@@ -133,7 +137,10 @@ def _is_in_constructor(text: str, statement: ast.stmt) -> bool:
 
 
 def _begins(text: str, statement: ast.Assign, target: ast.expr) -> bool:
-    """Whether a statement runs only while the state is None."""
+    """Whether a statement runs only while the state is None: one that stores the next value is the one to change.
+
+    The state could also be detached where it is read, but in the first pass that is what this pass has made.
+    """
     tests = [s.test for s in source.statements_at(text, statement.lineno) if isinstance(s, ast.If)]
     return any(ast.unparse(test) == f"{ast.unparse(target)} is None" for test in tests)
 
@@ -146,7 +153,7 @@ def _is_of(context: CuttingContext, cell: int, target: ast.expr, use: Use, path:
     whole = use.whole(path)
     name = whole.rsplit(".", 1)[-1]
     if isinstance(target, ast.Attribute):
-        return target.attr == name and _may_be_of_one_class(context, cell, target, use, whole)
+        return target.attr == name
     if not isinstance(target, ast.Name) or target.id != name:
         return False
     files = context.files
@@ -154,20 +161,6 @@ def _is_of(context: CuttingContext, cell: int, target: ast.expr, use: Use, path:
     if "." in whole or not ("." in path or same_names):
         return False
     return source.is_from_outside(context.cells[cell], target.lineno, name)
-
-
-def _may_be_of_one_class(context: CuttingContext, cell: int, target: ast.Attribute, use: Use, whole: str) -> bool:
-    """Whether ``self.h`` in two methods may be an attribute of one object; of another path nothing is known."""
-    if not whole.startswith("self.") or whole.count(".") > 1 or ast.unparse(target.value) != "self":
-        return True
-    there = source.function_at(context.cells[cell], target.lineno)
-    here = source.function_at(context.text(use.spot), use.statement.lineno)
-    classes = [found[0] for found in (there, here) if found is not None and found[0] is not None]
-    if len(classes) != 2:
-        return True
-    one, other = classes
-    bases = [{source.last_name(ast.unparse(base)) for base in each.bases} for each in classes]
-    return one.name == other.name or one.name in bases[1] or other.name in bases[0]
 
 
 def _parts(targets: Sequence[ast.expr]) -> Iterator[ast.expr]:

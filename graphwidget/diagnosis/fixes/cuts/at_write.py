@@ -52,7 +52,11 @@ def _given(statement: ast.stmt) -> list[ast.expr]:
 
 
 def _follows_a_call(context: CuttingContext, write: Write) -> bool:
-    """Whether a write came after a backward call of the same pass, and so is no part of what that pass trains."""
+    """Whether a write came after a backward call of the same pass, and so is no part of what that pass trains.
+
+    A simulation does not ask what trains: where the loss is made of ``state.mul_(0.9).add_(net(x))``, a cut in that
+    line would be the first fix, and nothing would reach `net`.
+    """
     run, iteration = write.place.run, write.place.iteration
     return any(
         call.n < write.after_calls and (call.place.run, call.place.iteration) == (run, iteration)

@@ -19,7 +19,7 @@ from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Spot
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.source.tensor_or_not import when_tensor
-from graphwidget.diagnosis.wording import at, outer_at, short, source_line, spoken, where
+from graphwidget.diagnosis.wording import at, outer_at, short, source_line, spoken
 from graphwidget.model import BackwardCall, TextEdit
 
 __all__ = ["after_call", "between_passes"]
@@ -49,12 +49,12 @@ def between_passes(context: CuttingContext) -> Iterator[Cut]:
         if lines and place is not None:
             lines = _as_a_method_writes(context, lines, some, place)
             lines = _in_shared_containers(context.text(place), place[1], lines)
+            lines = [_of_a_tensor(context, place, line) for line in lines]
             where_to = f"In[{place[0]}], line {place[1]}"
             edits = text_edit.insert_after(place[0], context.text(place), place[1], lines)
             sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} after {where_to}."
-            sure = context.detaching.sure(some) and _tensors_there(context, some, place)
-            yield Cut(sentence, place, edits, _cut_after_call(context, carried, some), sure=sure)
-    yield from _before_maker(context)
+            gone = _cut_after_call(context, carried, some)
+            yield Cut(sentence, place, edits, gone, sure=context.detaching.sure(some))
     yield from stored_before_call(context, state)
     yield from before_use(context, state)
 
@@ -138,59 +138,23 @@ def _as_a_method_writes(context: CuttingContext, lines: list[str], paths: Collec
     return lines
 
 
-def _tensors_there(context: CuttingContext, paths: Collection[str], place: Spot) -> bool:
-    """Whether each of the paths leads to a tensor when a line is reached for the first time, as far as is known."""
-    cells = context.cells
-    for path in map(local, paths):
-        if path.isidentifier():
-            if not source.set_at(list(cells.values()), cells.get(place[0], ""), place[1], path):
-                return False
-        elif _may_have_been_none(context, path):
-            return False
-    return True
+def _of_a_tensor(context: CuttingContext, place: Spot, line: str) -> str:
+    """A line that detaches, with a condition where what it detaches may be None in the first pass."""
+    path = line.partition(" = ")[0]
+    if " " in path or _was_a_tensor(context, path):
+        return line
+    condition = when_tensor(context.cells, place, path)
+    return f"if {condition}: {line}" if condition else line
 
 
-def _may_have_been_none(context: CuttingContext, path: str) -> bool:
-    """Whether some text gives None to an attribute of this name, and a call of the loop began when it had no graph."""
-    name = source.last_name(path)
-    given = [getattr(s, "value", None) for text in context.cells.values() for s, _ in source.assigned_as(text, name)]
-    if not any(isinstance(value, ast.Constant) and value.value is None for value in given):
-        return False
+def _was_a_tensor(context: CuttingContext, path: str) -> bool:
+    """Whether a path led to a tensor with a graph when each earlier call of the line began."""
     later = context.reuse.later
-    graphs = [
-        call.graph
-        for call in context.reuse.record.calls
-        if call.n < later.n and source_line(call.place) == source_line(later.place)
-    ]
-    return not graphs or any(g is None or path not in {local(one.path) for one in g.owners} for g in graphs)
-
-
-def _before_maker(context: CuttingContext) -> Iterator[Cut]:
-    """Before the line that makes the next state, cut the state that it starts from."""
-    made = context.reuse.carrier_place
-    if made is None or made.cell is None or made.line is None:
-        return
-    cell = context.setting.text_of_cell(made.cell)
-    found = source.statements_at(cell, made.line)
-    kept = [n for n in source.targets(found[-1]) if n in source.paths_read(found[-1])] if found else []
-    if (
-        not kept
-        or any(map(context.detaching.is_container, kept))
-        or not runs_between(context.setting, (made.cell, made.line))
-    ):
-        return
-    lines = [f"{name} = {name}.detach()" for name in dict.fromkeys(kept)]
-    if any(when_tensor(cell, found[-1], name) for name in kept):
-        return  # it may be None or a number, in the first pass
-    sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} before {where(made)}."
-    carried = tuple(context.later_edges().carried())
-    known = {name for one in carried for name in one.names}
-    written = {name for name in known if any(_is_in_method(name, path) for path in kept)}
-    if not all(path in known or any(_is_in_method(name, path) for name in known) for path in kept):
-        return  # perhaps no tensor
-    gone = edges_of(carried, {*kept, *written})
-    edits = text_edit.insert_before(made.cell, cell, made.line, lines)
-    yield Cut(sentence, at(made), edits, gone)
+    calls = (call for call in context.reuse.record.calls if call.n < later.n)
+    graphs = [call.graph for call in calls if source_line(call.place) == source_line(later.place)]
+    return bool(graphs) and all(
+        graph is not None and any(local(one.path).startswith(path) for one in graph.owners) for graph in graphs
+    )
 
 
 def _in_shared_containers(cell: str, line: int, lines: list[str]) -> list[str]:
@@ -227,8 +191,3 @@ def after_call(setting: Setting, call: BackwardCall, paths: tuple[str, ...]) -> 
     assigns = {name for statement in ast.walk(here[1]) if isinstance(statement, ast.Global) for name in statement.names}
     seen = all(not path.isidentifier() or path in assigns for path in paths)
     return at(place) if seen and not frames else None
-
-
-def _is_in_method(path: str, written: str) -> bool:
-    """Whether a method may write a path like this: `self.h` for `net.h`."""
-    return written.startswith("self.") and path.endswith(written[len("self") :])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from graphwidget.diagnosis.fixes.rerun.readers import is_used
+from graphwidget.diagnosis.fixes.rerun.readers import are_read
 from graphwidget.diagnosis.fixes.rerun.rerun import Rerun, quoted
 from graphwidget.diagnosis.fixes.rerun.statements import Target, statements_to_rerun
 from graphwidget.diagnosis.reuse.setting import Setting
@@ -28,7 +28,7 @@ def by_position(setting: Setting, target: Target, everything: bool) -> Rerun | N
     again = statements_to_rerun(setting, target, everything, by_position=True)
     if not any(name in syntax.targets(one.node) for one in again):
         return None
-    if not is_used(setting, again, target.text, target.line, loop):
+    if not are_read(setting, again, (target.cell, target.line), syntax.names_in(loop.target)):
         return None
     head = f"for {index} in range(len({name})):"
     new = (*(line for one in again for line in one.lines), f"{item} = {name}[{index}]")
@@ -38,7 +38,7 @@ def by_position(setting: Setting, target: Target, everything: bool) -> Rerun | N
         *text_edit.insert_before(target.cell, target.text, target.statement, new),
     )
     sentence = f"Compute {quoted(again)} in each pass, and take `{item}` from it: `{head}`."
-    return Rerun(sentence, (target.cell, loop.lineno), edits, new)
+    return Rerun(sentence, (target.cell, loop.lineno), edits)
 
 
 def _iterated(text: str, loop: ast.For) -> tuple[str, str, str] | None:

@@ -1,67 +1,46 @@
-"""Side effects of running statements again: new parameters, a state that starts over.
-
-Read from the text alone: in doubt a statement is not run again.
-"""
+"""Side effects of running statements again: new parameters, a state that starts over."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
+from graphwidget.diagnosis.fixes.harm import held_by
+from graphwidget.diagnosis.fixes.rerun.rerun import Statement
+from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source.torch_names import has_parameters, imported_from
+from graphwidget.diagnosis.wording import lines_of
+from graphwidget.model import Kind
 
 _TAKING = ("pop", "popleft", "popitem", "remove", "clear")
+_ONCE = ("module", "parameter", "leaf", "leaves", "optimizer", "loader")
 
 
-class MadeOnce:
-    """What a program makes once: parameters, modules, optimizers.
+def makes_what_is_made_once(reuse: Reuse, statements: Iterable[Statement]) -> bool:
+    """Whether statements made what a program makes once: a module, a parameter or another leaf, an optimizer.
 
-    Parameters
-    ----------
-    texts
-        The cells, which define classes of modules and import some by their names.
+    That is what the names hold that they assign, and what leaves the nodes use that they made: one without a name was
+    made on their lines. Made again, it would be another one, which nothing trains.
     """
-
-    def __init__(self, texts: Collection[str]) -> None:
-        trees = [tree for text in texts if (tree := source.parse(text)) is not None]
-        nodes = [node for tree in trees for node in ast.walk(tree)]
-        self.classes = {"Module", "Parameter", "Optimizer"}
-        self.classes |= imported_from(trees, "torch.nn") | imported_from(trees, "torch.optim")
-        defined = [node for node in nodes if isinstance(node, ast.ClassDef)]
-        for _ in defined:  # a class may be derived from one that is defined later in the text
-            self.classes |= {d.name for d in defined if any(self._is_class(ast.unparse(b)) for b in d.bases)}
-
-    def makes(self, statement: ast.stmt) -> bool:
-        """Whether a statement makes something that a program makes once."""
-        return any(self._made_by(node) for node in ast.walk(statement))
-
-    def _made_by(self, node: ast.AST) -> bool:
-        if isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store):
+    graphs = [graph for graph in (reuse.graph, reuse.earlier.graph) if graph is not None]
+    lines: set[tuple[int | None, int]] = set()
+    for one in statements:
+        within = (node for node in ast.walk(one.node) if isinstance(node, ast.stmt))
+        assigned = {name for statement in within for name in source.targets(statement)}
+        if any(held_by(reuse.record, name, graphs) in _ONCE for name in assigned):
             return True
-        if not isinstance(node, ast.Call):
-            return False
-        grad = (k.value for k in node.keywords if k.arg == "requires_grad")
-        if any(not (isinstance(value, ast.Constant) and value.value is False) for value in grad):
-            return True
-        if not isinstance(node.func, (ast.Name, ast.Attribute)):
-            return False
-        called = ast.unparse(node.func)
-        return called.endswith(".requires_grad_") or self._is_class(called)
-
-    def _is_class(self, called: str) -> bool:
-        """Whether a dotted name is that of a class of modules with parameters, or of optimizers."""
-        whole, _, last = called.rpartition(".")
-        if not has_parameters(last):
-            return False
-        known = whole.rsplit(".", 1)[-1] in ("nn", "optim", "modules", "parameter") and last[:1].isupper()
-        return known or last in self.classes
+        lines |= {(one.run.cell, line) for line in range(one.node.lineno, (one.node.end_lineno or 0) + 1)}
+    graph = reuse.graph
+    nameless = {i for i, leaf in graph.leaves.items() if leaf.requires_grad and not leaf.paths}
+    users = (i for i in reuse.reached if graph.kind[i] != Kind.ACCUMULATE and nameless.intersection(graph.next(i)))
+    return any((place := graph.place_of(i)) is not None and not lines.isdisjoint(lines_of(place)) for i in users)
 
 
 def starts_over(made: Collection[ast.stmt], loop: ast.For | ast.While) -> bool:
     """Whether a loop carries a state over that these statements would reset in each pass.
 
-    This is a state that each pass updates, a list that grows, a queue from which each pass takes.
+    This is a state that each pass updates, a list that grows, a queue from which each pass takes. A trial cannot tell:
+    the program runs, with a memory that never has more than its first element.
     """
     changed = {name for statement in made for name in source.changed(statement)}
     kept = source.carried(loop)

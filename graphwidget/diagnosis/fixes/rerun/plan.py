@@ -6,7 +6,7 @@ import ast
 
 from graphwidget.diagnosis.fixes.rerun.by_position import by_position
 from graphwidget.diagnosis.fixes.rerun.own_names import with_own_names
-from graphwidget.diagnosis.fixes.rerun.readers import is_used
+from graphwidget.diagnosis.fixes.rerun.readers import are_read
 from graphwidget.diagnosis.fixes.rerun.rerun import AT_START, Rerun, begins_on_head_line, first_step, quoted
 from graphwidget.diagnosis.fixes.rerun.special_places import in_special_place
 from graphwidget.diagnosis.fixes.rerun.statements import Target, statements_to_rerun
@@ -44,7 +44,7 @@ def _plan(setting: Setting, everything: bool) -> Rerun | None:
     again = statements_to_rerun(setting, target, everything)
     if not again:
         return by_position(setting, target, everything) or _keeper_inside_loop(setting, target)
-    if not is_used(setting, again, target.text, target.line, target.loop):
+    if not are_read(setting, again, (target.cell, target.line)):
         return None
     if target.function and any(isinstance(one.node, ast.Expr) for one in again):
         return None  # called for its effects, which each pass may undo
@@ -59,7 +59,7 @@ def _plan(setting: Setting, everything: bool) -> Rerun | None:
     if new is None:
         return None
     edits = text_edit.insert_before(target.cell, target.text, target.statement, new)
-    return Rerun(sentence, (target.cell, target.line), edits, tuple(new))
+    return Rerun(sentence, (target.cell, target.line), edits)
 
 
 def _makes_both_calls(setting: Setting, target: Target) -> bool:

@@ -1,43 +1,35 @@
-"""Whether statements that run again change anything: code after them has to read what they assign."""
+"""Whether statements that run again change what the later call reads: it has to read it by a name that they assign.
+
+A tensor in a container, or with a second name, stays the same however often its first name is assigned.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection
 
 from graphwidget.diagnosis.fixes.rerun.rerun import Statement
 from graphwidget.diagnosis.reuse.named_edges import NamedEdges
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.cells import Spot
+from graphwidget.diagnosis.wording import lines_of
+from graphwidget.model import Place
 
-__all__ = ["is_used"]
+__all__ = ["are_read"]
 
 
-def is_used(setting: Setting, again: list[Statement], cell: str, line: int, loop: ast.For | ast.While | None) -> bool:
-    """Whether what statements assign is read: by the next of them, by code after them, or by a function.
-
-    It has to be read by the names that they assign. A tensor in a container, or with a second name, stays the same
-    however often its first name is assigned.
+def are_read(setting: Setting, again: Collection[Statement], spot: Spot, also: Collection[str] = ()) -> bool:
+    """Whether each tensor that statements made, and that has to be fresh, is read by a name that they assign.
 
     Parameters
     ----------
-    cell, line, loop
-        The text and the line before which they are inserted; the loop, if that line is its first.
+    spot
+        The line before which they are inserted.
+    also
+        Names of the call's root that are assigned beside them, from theirs.
     """
-    behind = [loop] if loop is not None else list(_behind(cell, line))
-    functions = [_taken(node) for run in setting.reuse.record.runs.values() for node in _functions(run.source)]
-    nodes = [one.node for one in again]
-    for position, node in enumerate(nodes):
-        new = _stored(node)
-        readers = [_loaded(reader) for reader in (*nodes[position + 1 :], *behind)] + functions
-        if new and not any(new & loaded for loaded in readers):
-            return False
-    return not _read_by_another_name(setting, again)
-
-
-def _read_by_another_name(setting: Setting, again: list[Statement]) -> bool:
-    """Whether a line reads what these make by a name that they do not assign."""
     assigned = {name for one in again for name in _stored(one.node)}
     lines = {(one.run.run, line) for one in again for line in _lines(one.node)}
     graph, needed = setting.reuse.graph, setting.reuse.needed
@@ -48,9 +40,21 @@ def _read_by_another_name(setting: Setting, again: list[Statement]) -> bool:
         made = (tensor.run, tensor.outer_line)
         if made not in lines or made == (user.run, user.outer_line):
             continue
-        if not any(assigned & _parts(name) for name in edge.names):
-            return True
-    return False
+        if not any(assigned & _parts(name) for name in edge.names) or not _reads(setting, user, spot, assigned):
+            return False
+    return not setting.reuse.same_root or _reads(setting, setting.reuse.later.place, spot, {*assigned, *also})
+
+
+def _reads(setting: Setting, place: Place, spot: Spot, names: Collection[str]) -> bool:
+    """Whether a line at a place reads one of some names, or one that called it, in the function of `spot` or inside it.
+
+    What calls that function has read them before.
+    """
+    spots, home = lines_of(place), setting.function_of(spot)
+    inside = next((at for at, one in enumerate(spots) if setting.function_of(one) == home), 0)
+    found = [s for cell, line in spots[inside:] for s in source.statements_at(setting.text_of_cell(cell), line)[-1:]]
+    read = {part for s in found for path in source.paths_read(s) for part in _parts(path)}
+    return not found or not read.isdisjoint(names)
 
 
 def _lines(statement: ast.stmt) -> range:
@@ -63,39 +67,7 @@ def _parts(path: str) -> set[str]:
     return {first, *rest}
 
 
-def _behind(cell: str, line: int) -> Iterator[ast.stmt]:
-    """The innermost statement at a line, and all that follow in the cell."""
-    tree = source.parse(cell)
-    for node in ast.walk(tree) if tree else ():
-        if isinstance(node, ast.stmt) and node.lineno >= line:
-            yield node
-
-
-_Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-
-
-def _functions(cell: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda]:
-    tree = source.parse(cell)
-    for node in ast.walk(tree) if tree else ():
-        if isinstance(node, _Function):
-            yield node
-
-
-def _taken(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
-    """Names from outside that a function reads when it is called: not its arguments, nor their defaults."""
-    body = function.body if isinstance(function.body, list) else [function.body]
-    given = function.args
-    every = (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg)
-    own = {one.arg for one in every if one is not None}
-    return {name for part in body for name in _loaded(part)} - own
-
-
 def _stored(statement: ast.stmt) -> set[str]:
     """Names that a statement assigns or fills, and attributes: ``.h``."""
     attributes = (n for n in ast.walk(statement) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store))
     return source.changed(statement) | {f".{node.attr}" for node in attributes}
-
-
-def _loaded(node: ast.AST) -> set[str]:
-    nodes = [n for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load)]
-    return {n.id if isinstance(n, ast.Name) else f".{n.attr}" for n in nodes}

@@ -19,12 +19,11 @@ IN_ITS_LOOP = "Move {what} into the loop of `{function}`: then each item has its
 
 @dataclass(frozen=True)
 class Rerun:
-    """A sentence, the (cell, line) of the edit, and the edits; `lines`: those that run again, if they are moved."""
+    """A sentence, the (cell, line) of the edit, and the edits."""
 
     sentence: str
     at: tuple[int, int] | None
     edits: Edits
-    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

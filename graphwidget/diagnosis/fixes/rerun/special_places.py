@@ -88,7 +88,7 @@ def _before_its_use(
         f"Compute {what} before each use (In[{cell}], line {found[-1].lineno}): each pass has its own graph then."
     )
     edits = text_edit.insert_before(cell, text, found[-1], lines)
-    return Rerun(sentence, (cell, found[-1].lineno), edits, tuple(lines))
+    return Rerun(sentence, (cell, found[-1].lineno), edits)
 
 
 def _outside_method(statement: ast.stmt, method: ast.FunctionDef) -> str | None:
@@ -201,21 +201,15 @@ def _makers(setting: Setting, *, all_callers: bool = False) -> Iterator[Maker]:
         Also the lines of that code.
     """
     made = setting.reuse.carrier_place
-    running = {_home(setting, spot) for spot in lines_of(setting.reuse.later.place)}
+    running = {setting.function_of(spot) for spot in lines_of(setting.reuse.later.place)}
     for place in (made, *reversed(made.stack)) if made is not None else ():
         spot = at(place)
-        if spot is None or (place is not made and not all_callers and _home(setting, spot) in running):
+        if spot is None or (place is not made and not all_callers and setting.function_of(spot) in running):
             return
         text = setting.text_of_cell(spot[0])
         around = source.statements_at(text, spot[1])
         if around:
             yield place, text, around
-
-
-def _home(setting: Setting, spot: tuple[int, int]) -> tuple[int, int]:
-    """The function that a line is in: its cell, and the line of its head."""
-    function = source.function_at(setting.text_of_cell(spot[0]), spot[1])
-    return spot[0], function[1].lineno if function is not None else 0
 
 
 def _made_in(setting: Setting, function: ast.FunctionDef, cell: int | None) -> list[ast.stmt]:
@@ -238,7 +232,6 @@ def _put_before(cell: int, text: str, body: list[ast.stmt], first: ast.stmt, sen
         sentence.format(what=what, function=function),
         (cell, first.lineno),
         text_edit.insert_before(cell, text, first, new),
-        tuple(new),
     )
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from graphwidget.diagnosis.fixes.rerun.made_once import MadeOnce, starts_over
+from graphwidget.diagnosis.fixes.rerun.made_once import makes_what_is_made_once, starts_over
 from graphwidget.diagnosis.fixes.rerun.rerun import Statement
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
@@ -75,8 +75,7 @@ def statements_to_rerun(
     if not _add_beginnings(setting, found):
         return []
     again = [found[key] for key in sorted(found)]
-    once = MadeOnce([run.source for run in setting.reuse.record.runs.values()])
-    if any(once.makes(one.node) for one in again):
+    if makes_what_is_made_once(setting.reuse, again):
         return []
     if target.loop is not None and starts_over([one.node for one in again], target.loop):
         return []

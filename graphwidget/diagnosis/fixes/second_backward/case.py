@@ -191,7 +191,11 @@ class Case:
 
     @cached_property
     def next_pass_needs_it(self) -> bool:
-        """Whether two calls of one loop use what no pass builds again: the next pass needs what the later frees."""
+        """Whether two calls of one loop use what no pass builds again: the next pass needs what the later frees.
+
+        A simulation is of one call. With ``d = D(pool[0])`` in a loop whose `pool` keeps its first element it says that
+        retaining is enough, and the next pass raises.
+        """
         setting, reuse = self.setting, self.reuse
         a, b, run = reuse.earlier.place, reuse.later.place, setting.run_of(reuse.later.place)
         if run is None or a.run != b.run or b.outer_line is None or a.outer_line in (None, b.outer_line):
@@ -223,7 +227,11 @@ class Case:
 
     @cached_property
     def loop_never_ends(self) -> bool:
-        """Whether a `while` around both calls tests what no pass changes: without the error it would never end."""
+        """Whether a `while` around both calls tests what no pass changes: without the error it would never end.
+
+        Asked of the text, because a trial answers it only when its time is up, and a note has none: it would offer an
+        edit after which the program hangs.
+        """
         setting, place = self.setting, self.reuse.later.place
         loop = syntax.loop_at(setting.text_of_cell(place.outer_cell), place.outer_line or 0)
         if not setting.in_loop or not isinstance(loop, ast.While):

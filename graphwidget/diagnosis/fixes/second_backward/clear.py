@@ -1,24 +1,23 @@
 """Empty the container that keeps the old part, once its elements have been used.
 
-A simulation on the graph cannot show whether that helps: a loop over an emptied list ends early, without an error. So a
-container is emptied only if the program surely fills it again before it reads it. This is read from the text; in doubt
-there is no such fix.
+A simulation on the graph cannot show whether that helps: a loop over an emptied list ends early, without an error. Nor
+can a trial, where a pass asks the list for its best element before it adds one: it runs, and has forgotten the others.
+So a container is emptied only if the program surely fills it again before it reads it. This is read from the text; in
+doubt there is no such fix.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 from graphwidget.diagnosis.fixes.cuts.between_passes import after_call
-from graphwidget.diagnosis.fixes.rerun.plan import Rerun
 from graphwidget.diagnosis.fixes.second_backward import earlier_call
 from graphwidget.diagnosis.fixes.second_backward.case import Case
 from graphwidget.diagnosis.fixes.second_backward.filled_together import filled, filled_beside
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax, text_edit
-from graphwidget.diagnosis.source.cells import Spot
 from graphwidget.diagnosis.source.containers import begins_empty
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.source.running import in_running_order
@@ -28,26 +27,20 @@ from graphwidget.model import Fix
 
 
 def makes_sense(case: Case) -> bool:
-    """Whether the carriers are elements of containers that are filled again, once empty, before they are read."""
+    """Whether the carriers are elements of containers that each pass fills again, before it reads them."""
     return bool(_emptied(case))
 
 
 def propose(case: Case) -> Fix:
-    """``memory.clear()`` after the earlier call; or before the lines that fill it, if these run again."""
-    setting, plan, emptied = case.setting, _filling_again(case), _emptied(case)
+    """``memory.clear()`` after the earlier call."""
+    reuse, emptied = case.reuse, _emptied(case)
     names, clear = " and ".join(f"`{path}`" for path in emptied), [_clearing(case, path) for path in emptied]
+    at = after_call(case.setting, reuse.earlier, reuse.later.carriers[:1])
     edits: Edits = ()
-    if plan is not None and plan.at is not None:
-        at: Spot | None = plan.at
-        cell, line = plan.at
-        text = f"Empty {names} before In[{cell}], line {line} and fill it again. {plan.sentence}"
-        edits = (*text_edit.insert_before(cell, setting.text_of_cell(cell), line, clear), *plan.edits)
-    else:
-        at = after_call(setting, case.reuse.earlier, case.reuse.later.carriers[:1])
-        shown = ", ".join(f"`{line}`" for line in clear)
-        text = f"Empty {names} after {earlier_call.named(case.reuse.earlier)}: {shown}."
-        if at is not None:
-            edits = text_edit.insert_after(at[0], setting.text_of_cell(at[0]), at[1], clear)
+    if at is not None:
+        edits = text_edit.insert_after(at[0], case.setting.text_of_cell(at[0]), at[1], clear)
+    shown = ", ".join(f"`{line}`" for line in clear)
+    text = f"Empty {names} after {earlier_call.named(reuse.earlier)}: {shown}."
     price = "What it holds is used once." if len(emptied) == 1 else "What they hold is used once."
     return Fix(id="clear_buffer", text=text, verified=case.works_if_fresh, at=at, price=price, edits=edits)
 
@@ -58,13 +51,11 @@ def _emptied(case: Case) -> list[str]:
     held = list(dict.fromkeys(local(path).split("[", 1)[0] for path in paths))
     if len(paths) < 2 or len(paths) < len(case.reuse.carrier_paths):
         return []
-    plan, texts = _filling_again(case), [run.source for run in case.setting.reuse.record.runs.values()]
-    if not all(_is_refilled(case.setting, path, plan.lines if plan else ()) for path in held):
+    texts = [run.source for run in case.setting.reuse.record.runs.values()]
+    if not all(_is_refilled(case.setting, path) for path in held):
         return []
-    if plan is not None:
-        return held
     beside = filled_beside(texts, _runs_again(case.setting), held)
-    if beside is None or not all(_is_refilled(case.setting, path, ()) for path in beside):
+    if beside is None or not all(_is_refilled(case.setting, path) for path in beside):
         return []
     return [*held, *beside]
 
@@ -77,13 +68,8 @@ def _clearing(case: Case, container: str) -> str:
     return f"{container}.clear()"
 
 
-def _filling_again(case: Case) -> Rerun | None:
-    """The lines that fill the container, to be run again. None: they are in the loop around the call."""
-    return case.rerun if not case.setting.in_loop else None
-
-
-def _is_refilled(setting: Setting, container: str, plan: Sequence[str]) -> bool:
-    """Whether a container can be emptied after the earlier call, or before the lines of a `plan`.
+def _is_refilled(setting: Setting, container: str) -> bool:
+    """Whether a container can be emptied after the earlier call.
 
     The code that runs again is the loop around the call, or the cell that was run again. It has to put something in
     before it reads the container; a loop over the container, or one that runs while it has something, would end early.
@@ -92,9 +78,6 @@ def _is_refilled(setting: Setting, container: str, plan: Sequence[str]) -> bool:
     if not begins_empty(texts, container):
         return False
     uses = _Uses(texts, container.rsplit(".", 1)[-1])
-    if plan:
-        new = syntax.parse("\n".join(plan))
-        return new is not None and uses.first(new.body) == "fill"
     loops = list(_loops(setting))
     if any(uses.mentions(_head(loop)) for loop in loops):
         return False

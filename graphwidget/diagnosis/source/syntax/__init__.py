@@ -4,7 +4,7 @@ A cell that is not plain Python (magics, a syntax error) has its magic lines bla
 gives no answer.
 """
 
-from graphwidget.diagnosis.source.syntax.assignments import assigned_as, assignments, bindings, set_at
+from graphwidget.diagnosis.source.syntax.assignments import assigned_as, assignments, bindings
 from graphwidget.diagnosis.source.syntax.backward_calls import (
     asked,
     backward_calls,
@@ -122,7 +122,6 @@ __all__ = [
     "parse",
     "paths_read",
     "receivers",
-    "set_at",
     "shared",
     "statement_of",
     "statements_at",
