@@ -143,6 +143,7 @@ UNPACKED_NO_TENSOR = ("Output of saved tensor unpack_hook expected to be a Tenso
 GRADIENTS_GIVEN = tuple(f" tensors and {number} gradients" for number in range(20))
 NO_INPUTS = ("argument to `backward()` cannot be empty", "argument to `grad()` cannot be empty")
 NO_TENSORS_ASKED = ("all inputs have to be Tensors or GradientEdges",)
+NOT_ITERABLE = ("object is not iterable",)  # Python's own words
 ROOT_NO_TENSOR = ("Expected output to be a torch.Tensor",)
 UNUSED_MATERIALIZED = ("Expected allow_unused to be True or not passed when materialize_grads=True",)
 BATCHED_GRADIENTS = ("If `is_grads_batched=True`, we interpret the first dimension",)

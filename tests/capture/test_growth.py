@@ -218,3 +218,30 @@ def test_what_nobody_looked_at_is_not_reported_as_nothing(notebook):
     assert end.held_bytes == 8000
     assert calls[0].snapshot.notes == (OLDER,)
     assert {event.snapshot is None for event in calls[3:]} == {True}  # only counted
+
+
+ADVERSARIES = """
+critic, outs = nn.Linear(1, 1), []
+for step in range(40):
+    fake = net(x)
+    critic(fake.detach()).mean().backward()
+    for again in range(INNER):
+        critic(net(x).detach()).mean().backward()
+    score = critic(fake).mean()
+    KEEP
+    score.backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("inner", "keep", "found"), [(0, "pass", 0), (0, "outs.append(fake)", 2), (9, "outs.append(score)", 2)]
+)
+def test_two_lines_of_a_loop_share_the_samples_that_find_nothing(notebook, monkeypatch, inner, keep, found):
+    notebook.run(START)
+    searches, retention = [], notebook.tracker.retention
+    original = retention.search
+    monkeypatch.setattr(retention, "search", lambda *args: searches.append(1) or original(*args))
+    notebook.run(ADVERSARIES.replace("INNER", str(inner)).replace("KEEP", keep))
+    assert len({look.call % (2 + inner) for look in retention.all()}) == found
+    if not found:
+        assert len(searches) == 4

@@ -97,6 +97,8 @@ class RetentionSamples:
     ) -> None:
         self.search, self.read, self._of_a_line = search, read, of_a_line
         self._lines: OrderedDict[object, list[Look]] = OrderedDict()
+        # Thread -> the sequence numbers between which the last sample has looked, if it found nothing.
+        self._nothing: dict[int, tuple[int, int]] = {}
 
     def take(self, pending: PendingCall, starts: Sequence[int], frames: Sequence[FrameType]) -> None:
         """Before a call made by a line of a cell, check whether graphs of earlier iterations are still alive.
@@ -109,9 +111,14 @@ class RetentionSamples:
         before = self._lines.get(line)
         if len(starts) < ENOUGH - 1 or (before and len(before[-1].graph) > LARGE):
             return
+        recent = starts[-BACK:]
+        began, ended = self._nothing.get(line[1], (0, -1))
+        if began <= recent[0] and recent[-1] <= ended:
+            return  # another line of this loop has been sampled in this iteration: what piles up would have been found
         first = 2 * starts[0] - starts[1]  # where the first iteration began, if it is as long as the second
         holdings = self.search(frames, max(first, 0))
-        if not piles_up(holdings, starts[-BACK:]):
+        if not piles_up(holdings, recent):
+            self._nothing[line[1]] = (recent[0], pending.newest)
             return
         self._lines.setdefault(line, []).append(Look(pending.n, self.read(since(holdings, first))))
         del self._lines[line][: -self._of_a_line]

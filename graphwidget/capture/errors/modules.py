@@ -6,7 +6,8 @@ It is measured only for the errors whose message asks for it. No user code runs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from types import FrameType
+from itertools import islice
+from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -126,31 +127,43 @@ def _is_replica(one: Any) -> bool:
 
 
 def _inference_tensors(objects: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of inference tensors among variables, and in the modules that variables hold."""
+    """Yield the names of inference tensors among variables, in the modules that they hold, and in their attributes."""
     seen: set[int] = set()
     named = [(name, value) for name, value in objects.items() if ti.is_tensor(value)]
     for path, module in _named_modules(objects):
         own = reading.own_attributes(module)
         for store in ("_parameters", "_buffers"):
             named += [(_inner(path, str(key)), one) for key, one in (own.get(store) or {}).items() if one is not None]
+        named += _kept_in(path, module)
+    for name, value in objects.items():
+        if not isinstance(value, (type, ModuleType, FunctionType)):
+            named += _kept_in(name, value)
     for path, one in named:
         if id(one) not in seen and len(seen) < MOST_NAMES and torch.is_inference(one):
             seen.add(id(one))
             yield path
 
 
+def _kept_in(path: str, owner: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the tensors that are attributes of an object, or elements of lists and dicts among its attributes."""
+    for key, value in islice(reading.own_attributes(owner).items(), MOST_NAMES):
+        inside: list[tuple[str, Any]] = [(f"{path}.{key}", value)]
+        if type(value) in (list, tuple):
+            inside = [(f"{path}.{key}[{at}]", one) for at, one in enumerate(value[:MOST_NAMES])]
+        elif type(value) is dict:
+            inside = [
+                (f"{path}.{key}[{name!r}]", one)
+                for name, one in islice(value.items(), MOST_NAMES)
+                if type(name) in (str, int)
+            ]
+        yield from ((name, one) for name, one in inside if ti.is_tensor(one))
+
+
 def _computed_tensors(objects: Mapping[str, Any]) -> Iterator[str]:
     """Yield the names under which modules keep tensors that were computed: as attributes, or in lists and dicts."""
     for start in reversed(list(objects)):  # locals first: a module has a name in the line that failed
         for path, module in _named_modules({start: objects[start]}):
-            for key, value in reading.own_attributes(module).items():
-                if key.startswith("_"):
-                    continue
-                inside: list[tuple[str, Any]] = [(f"{path}.{key}", value)]
-                if type(value) in (list, tuple):
-                    inside = [(f"{path}.{key}[{at}]", one) for at, one in enumerate(value[:MOST_NAMES])]
-                elif type(value) is dict:
-                    inside = [(f"{path}.{key}[{name!r}]", one) for name, one in value.items() if type(name) is str]
-                for name, one in inside:
-                    if ti.is_tensor(one) and ti.requires_grad(one) and not ti.is_leaf(one):
-                        yield name
+            for name, one in _kept_in(path, module):
+                private = name.removeprefix(path).startswith("._")
+                if not private and ti.requires_grad(one) and not ti.is_leaf(one):
+                    yield name

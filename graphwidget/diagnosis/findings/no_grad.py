@@ -17,7 +17,7 @@ from graphwidget.diagnosis.no_graph import (
     unrecorded,
 )
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
-from graphwidget.diagnosis.no_graph.cutting import CUTTING, any_of
+from graphwidget.diagnosis.no_graph.cutting import CUTTING, LEFT_OUT, any_of
 from graphwidget.diagnosis.no_graph.differentiated_again import differentiated_again
 from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf, fresh_leaf
 from graphwidget.diagnosis.no_graph.origins import Cut, Origins
@@ -28,8 +28,6 @@ from graphwidget.diagnosis.source.optimizers import optimized
 from graphwidget.diagnosis.wording import UNNAMED, place_of, root_name, short, where
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene
-
-_WITHOUT = ("detach", "detach_", "data", "item")  # without these, the same values keep their graph
 
 _WHY = {
     "detach": "`detach` cuts it",
@@ -240,7 +238,7 @@ def _cut_by(record: Record, cut: Cut) -> Cause:
     why = _WHY.get(cut.by, f"`{cut.by}` has no derivative")
     sure = "" if cut.sure else ", if what it reads had one"
     text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph{sure}: {why}."
-    edits = restore_graph.without(run.cell, run.source, statement, cut.by) if cut.by in _WITHOUT else ()
+    edits = restore_graph.without(run.cell, run.source, statement, cut.by) if cut.by in LEFT_OUT else ()
     works = (
         cut.sure
         and cut.alone

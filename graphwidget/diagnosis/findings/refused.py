@@ -36,7 +36,7 @@ from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.source.torch_names import OPTIMIZER
-from graphwidget.diagnosis.wording import names, no_gradient, short
+from graphwidget.diagnosis.wording import at, names, no_gradient, short
 from graphwidget.model import CellRun, Finding, Fix, Place, Record, SlotState, torch_messages
 
 _PATH = re.compile(r"[\w.]+")  # a path that can be assigned, alone or in a longer expression
@@ -319,8 +319,30 @@ def _no_real_numbers(failure: Failure) -> Finding:
         "If it is to be learned, make it one of floating point: write `1.` instead of `1`, or pass "
         "`dtype=torch.float32`. Indices and masks get no gradient.",
         False,
+        at(failure.place),
+        edits=_made_of_real_numbers(failure),
     )
     return failure.finding(headline, text, fix, kind="no_grad", tensor=name)
+
+
+def _made_of_real_numbers(failure: Failure) -> Edits:
+    """The one tensor that the line lets require grad, as one of floating point."""
+    cell, text = failure.place.cell, failure.cell
+    nodes = [n for n in ast.walk(failure.statement) if isinstance(n, ast.Call)] if failure.statement else []
+    flagged = [n for n in nodes if any(k.arg == "requires_grad" for k in n.keywords)]
+    flagged += [n for n in nodes if source.last_name(ast.unparse(n.func)) in ("requires_grad_", "Parameter")]
+    if len(flagged) != 1:
+        return ()
+    call = flagged[0]
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_":
+        if failure.statement is not None and getattr(failure.statement, "value", None) is call:
+            owner = ast.unparse(call.func.value)
+            if isinstance(failure.statement, ast.Expr) and _PATH.fullmatch(owner):
+                return text_edit.replace_node(cell, text, call, f"{owner} = {owner}.float().requires_grad_()")
+        return text_edit.insert_before_attribute(cell, text, call.func, ".float()")
+    if source.last_name(ast.unparse(call.func)) == "Parameter":
+        return text_edit.insert_behind(cell, text, call.args[0], ".float()") if call.args else ()
+    return text_edit.with_argument(cell, text, call, "dtype=torch.float32")
 
 
 # Which finding explains which message. The first that applies is used.

@@ -58,7 +58,8 @@ def for_inplace(
     fixes = [fix for candidate in order if (fix := candidate()) is not None]
     if writes and writes[-1].optimizer and not any(fix.verified and fix.edits for fix in fixes):
         fixes.insert(0, _forward_after_step(call, writes[-1]))
-    fixes.sort(key=lambda fix: bool(fix.starves))
+    harmless = [fix for fix in fixes if not fix.starves]
+    fixes = harmless if any(fix.verified for fix in harmless) else [*harmless, *(f for f in fixes if f.starves)]
     return tuple(fixes or [_in_words(tensor, leaf=_is_leaf(graph, tensor))])
 
 

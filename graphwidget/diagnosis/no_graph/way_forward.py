@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from graphwidget.diagnosis.no_graph.cutting import cuts_in, outside_of_cuts
+from graphwidget.diagnosis.no_graph.measured import cut_at
 from graphwidget.diagnosis.source import grad_modes
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
@@ -69,8 +70,25 @@ class _Use(NamedTuple):
 def cuts_behind(record: Record, path: str) -> list[CutOff]:
     """Return the cuts between a parameter and all uses of its values; plain ones first.
 
+    Where it has been measured which lines cut off values computed from it, those, the last one first.
+    """
+    written = _in_text(record, path)
+    if written is None or record.lineage is None:
+        return written or []
+    found = [
+        CutOff(cut.run, cut.statement, cut.by, cut.around)
+        for one in reversed(record.lineage.cuts)
+        if path in one.leaves and (cut := cut_at(record, one)) is not None and not _only_shown(cut.statement)
+    ]
+    lines = {(one.run.run, one.statement.lineno) for one in found}
+    return [one for one in written if (one.run.run, one.statement.lineno) in lines] or found or written
+
+
+def _in_text(record: Record, path: str) -> list[CutOff] | None:
+    """Return the cuts between a parameter and all uses of its values; plain ones first.
+
     The parameter is followed from the class or cell that makes it, through names, lists, methods of that class, calls
-    of its objects, and functions that the values are given to. None where a loop writes to it instead of an optimizer.
+    of its objects, and functions that the values are given to. None: a loop writes to it instead of an optimizer.
     """
     latest = Cells.of(record).latest
     found: dict[tuple[int, int], CutOff] = {}
@@ -82,7 +100,7 @@ def cuts_behind(record: Record, path: str) -> list[CutOff]:
             continue
         seen.add(key)
         if _is_updated(use):
-            return []
+            return None
         for one in _follow(use, latest):
             if isinstance(one, CutOff):
                 found.setdefault((use.run.run, one.statement.lineno), one)

@@ -68,11 +68,27 @@ class Setting:
         same_line = a.run == b.run and a.line is not None and (a.cell, a.line) == (b.cell, b.line)
         return same_line and not self.one_comprehension and not self._side_by_side and not self._by_helper
 
-    @property
+    @cached_property
     def _by_helper(self) -> bool:
-        """Whether two lines of one pass called the function that makes both calls: ``update(d_loss, opt_d)``."""
+        """Whether two lines of one pass hand their losses to the function that makes both calls: ``update(d_loss)``.
+
+        A function that computes the loss itself is as good as the body of a loop.
+        """
         a, b = self.reuse.earlier.place, self.reuse.later.place
-        return a.iteration == b.iteration and [*map(at, a.stack)] != [*map(at, b.stack)]
+        callers = [*map(at, b.stack)]
+        if a.iteration != b.iteration or [*map(at, a.stack)] == callers:
+            return False
+        graph = self.reuse.graph
+        for index in self.reuse.new:
+            made = graph.place_of(index)
+            frames = (*made.stack, made) if made is not None else ()
+            if len(frames) <= len(callers) or [*map(at, frames[: len(callers)])] != callers:
+                continue
+            own = frames[len(callers)]
+            scaled = made == b and all(graph.kind[to] != Kind.ACCUMULATE for to in graph.next(index))
+            if (own.cell, own.function) == (b.cell, b.function) and not scaled:
+                return False
+        return True
 
     @property
     def _side_by_side(self) -> bool:

@@ -124,3 +124,26 @@ def test_what_is_moved_into_a_loop_leaves_its_variables_as_they_are():
     (finding,) = findings_of(AGENTS)
     fix = next(fix for fix in finding.fixes if fix.id == "recompute_in_loop")
     assert "+ for net_ in nets:" in fix.edit and "+     made.append(torch.tanh(net_(x)))" in fix.edit
+
+
+STATE = """
+torch.manual_seed(0)
+class Cell(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell, self.h = nn.RNNCell(3, 2), torch.zeros(1, 2)
+    def forward(self, x):
+        self.h = self.cell(x, self.h)
+        return self.h
+net = Cell()
+opt = torch.optim.SGD(net.parameters(), 0.1)
+def train(x):
+    opt.zero_grad()
+    net(x).sum().backward()
+    opt.step()
+"""
+
+
+def test_a_step_that_computes_its_own_loss_is_mended_itself_and_not_one_of_its_callers():
+    (finding,) = findings_of(STATE, "x = torch.randn(1, 3)\ntrain(x)\ntrain(x)\ntrain(x)")
+    assert finding.fixes[0].id == "detach" and finding.fixes[0].at[0] == 1

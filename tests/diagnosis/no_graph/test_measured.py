@@ -73,3 +73,31 @@ def test_what_was_measured_of_another_call_is_not_told() -> None:
     plain = diagnose(record)
     other = Lineage(99, (cut(1, 7, "detach", wanted=True),))
     assert diagnose(replace(record, lineage=other))[0].text == plain[0].text
+
+
+STARVED = """class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(5, 3), nn.Linear(3, 1)
+    def forward(self, at):
+        kept = {}
+        for name in ("a", "b"):
+            kept.update({name: hidden(self.embed(at))})
+        return self.head(kept["a"] + kept["b"])
+net = Net()
+opt = torch.optim.SGD(net.parameters(), 0.1)"""
+HIDDEN = "hidden = lambda v: v.clone().detach_()"
+TRAIN = """for _ in range(4):
+    opt.zero_grad()
+    net(torch.tensor([1, 2])).sum().backward()
+    opt.step()"""
+
+
+def test_the_line_that_keeps_a_parameter_from_its_gradient_is_the_measured_one() -> None:
+    record = record_of(HIDDEN, STARVED, TRAIN)
+    cuts = (MeasuredCut((TextLine(1, None, 1), TextLine(2, None, 8)), "detach_", True, ("net.embed.weight",)),)
+    (found,) = diagnose(replace(record, lineage=Lineage(None, cuts=cuts)))
+    assert found.kind == "silent" and found.names[:1] in ((), ("net.embed.weight",))
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 1)
+    other = (MeasuredCut((TextLine(1, None, 1),), "detach_", True, ("net.head.weight",)),)
+    assert diagnose(replace(record, lineage=Lineage(None, cuts=other))) == diagnose(record)

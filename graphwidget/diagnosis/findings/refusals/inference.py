@@ -56,7 +56,7 @@ def _explanation(
 ) -> tuple[str, str, tuple[Fix, ...], Place | None]:
     blocks = list(_blocks(record))
     places = [place_of(run, node.lineno) for run, node in blocks]
-    shown = names(found) or "A tensor"
+    shown = names(found) or "a tensor"
     several = len(found) > 1
     if torch_messages.says(message, torch_messages.INFERENCE_WRITTEN):
         what = f"{line} writes to {shown}. Outside of inference mode that is refused: such tensors count no versions."

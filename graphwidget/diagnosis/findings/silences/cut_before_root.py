@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from graphwidget.diagnosis.fixes import restore_graph
+from graphwidget.diagnosis.no_graph.cutting import LEFT_OUT
 from graphwidget.diagnosis.no_graph.way_forward import CutOff, cuts_behind
 from graphwidget.diagnosis.source import syntax, text_edit
 from graphwidget.diagnosis.source.cells import Cells
@@ -13,7 +14,6 @@ from graphwidget.model import BackwardCall, Fix, Record
 
 __all__ = ["cut_before_root", "uncut"]
 
-_WITHOUT = ("detach", "data")
 MOST_FOLLOWED = 4  # parameters whose use is looked for in the text
 
 
@@ -50,7 +50,7 @@ def uncut(record: Record, call: BackwardCall, cut: CutOff) -> Fix:
     place = place_of(cut.run, statement.lineno)
     shown = f"{short(ast.unparse(statement))} ({where(place)})"
     edits: text_edit.Edits = ()
-    if cut.around is not None or cut.by not in _WITHOUT:
+    if cut.around is not None or cut.by not in LEFT_OUT:
         how = f"take the line out of `{cut.by}`" if cut.around is not None else f"do without `{cut.by}` in {shown}"
         return Fix("find_the_cut", f"If they should train by this loss, {how}.", False, at(place))
     edits = restore_graph.without(cell, text, statement, cut.by)

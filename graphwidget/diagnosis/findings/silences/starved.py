@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from graphwidget.diagnosis.findings.refusals import checkpoints
 from graphwidget.diagnosis.fixes import restore_graph
+from graphwidget.diagnosis.no_graph.cutting import LEFT_OUT
 from graphwidget.diagnosis.no_graph.way_forward import CutOff, cuts_behind, why_cut
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.text_edit import Edits
@@ -22,8 +23,6 @@ __all__ = ["find"]
 MOST_NAMED = 4
 _CHECKPOINT = "CheckpointFunctionBackward"
 MOST_FOLLOWED = 40  # parameters whose use is looked for in the text
-
-_WITHOUT = ("detach", "data", "item")
 
 
 def find(record: Record) -> Iterator[Finding]:
@@ -115,7 +114,7 @@ def _fix(record: Record, cut: CutOff, paths: tuple[str, ...], place: Place) -> F
     if cut.by == "tensor":
         edits = _stacked(cut)
         how = "Put the tensors together with `torch.stack`, which keeps their graphs"
-    elif cut.by in _WITHOUT:
+    elif cut.by in LEFT_OUT:
         edits = restore_graph.without(cut.run.cell, cut.run.source, cut.statement, cut.by)
         how = f"Write the line without `{'.data' if cut.by == 'data' else cut.by}`"
     else:

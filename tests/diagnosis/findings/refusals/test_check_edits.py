@@ -29,6 +29,10 @@ CURED = {
     ),
     "a view detached in place": ("v = net(x)[0]\nv.detach_()", "v = v.detach()"),
     "another library": ("other = torch.from_dlpack(net.weight)", ".detach()"),
+    "integers that require grad": ("k = torch.tensor([1, 2], requires_grad=True)", "dtype=torch.float32"),
+    "integers of a range": ("k = torch.arange(4).requires_grad_()", ".float()"),
+    "integers under a name": ("k = torch.arange(4)\nk.requires_grad_()", "k = k.float().requires_grad_()"),
+    "integers as a parameter": ("net.scale = nn.Parameter(torch.arange(4))", ".float()"),
     "integers as data": ("net.weight.data = torch.arange(3).view(1, 3)", ".float()"),
     "a leaf that a Function modifies": (
         f"{FUNCTION}\nv = torch.ones(3, requires_grad=True)\nTwice.apply(v)",
@@ -54,6 +58,8 @@ CURED = {
     ),
     "no inputs": ("net(x).sum().backward(inputs=[])", ""),
     "a module as input": ("torch.autograd.grad(net(x).sum(), [net])", "list(net.parameters())"),
+    "a module alone as input": ("torch.autograd.grad(net(x).sum(), net)", "list(net.parameters())"),
+    "a number alone as root": ("torch.autograd.backward(net(x).sum().item())", "net(x).sum()"),
     "a number as root": ("torch.autograd.backward([net(x).sum().item()])", "net(x).sum()"),
     "zeros that are forbidden": (
         "torch.autograd.grad(net(x).sum(), [net.weight], allow_unused=False, materialize_grads=True)",

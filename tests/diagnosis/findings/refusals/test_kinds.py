@@ -110,3 +110,12 @@ def test_a_view_of_a_leaf_is_written_under_no_grad() -> None:
 def test_a_view_under_a_name_of_its_own_is_computed_anew() -> None:
     found = only(NET, "a, b = torch.cat([net(x), net(x)], 1).chunk(2, 1)\na.mul_(b)\na.sum().backward()")
     assert found.fixes[0].id == "out_of_place" and found.fixes[0].edits[0].new == "a = a.mul(b)"
+
+
+def test_an_inference_tensor_that_an_object_keeps_is_named() -> None:
+    room = (
+        "class Room:\n    kept = None\n    @property\n    def far(self):\n        if self.kept is None:\n"
+        "            self.kept = torch.ones(3)\n        return self.kept\nroom, w = Room(), torch.ones(3, requires_grad=True)"
+    )
+    (found,) = findings_of(room, "with torch.inference_mode():\n    room.far.sum()", "(w * room.far).sum().backward()")
+    assert found.headline == "`room.kept` is an inference tensor." and found.tensor == "room.kept"

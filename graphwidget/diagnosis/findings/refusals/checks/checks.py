@@ -49,7 +49,7 @@ def of_call(record: Record, call: BackwardCall, *, caught: bool = False) -> Find
 
 def of_line(failure: Failure) -> Finding | None:
     """A line that PyTorch's check refused before anything ran."""
-    check = _check_of(failure.run.error or "")
+    check = _check_of(failure.run.error or "") or _of_no_tensors(failure)
     if check is None:
         return None
     nested = check.words == torch_messages.NO_NESTED_KERNEL  # which has no one shape
@@ -59,6 +59,15 @@ def of_line(failure: Failure) -> Finding | None:
         f"{line} ({where(failure.place)}) was refused.{' ' * bool(given)}{given}",
     )
     return _with(failure.record, check, found, failure.run.error or "", None, failure.place, failure.value)
+
+
+def _of_no_tensors(failure: Failure) -> Check | None:
+    """A module or a number where tensors are asked for: only Python says so, that it "is not iterable"."""
+    if not torch_messages.says(failure.run.error, torch_messages.NOT_ITERABLE):
+        return None
+    site = Site(failure.record, failure.place, (), failure.value)
+    asked = (torch_messages.NO_TENSORS_ASKED, torch_messages.ROOT_NO_TENSOR)
+    return next((one for one in CHECKS if one.words in asked and one.edit is not None and one.edit(site)), None)
 
 
 def _with(
