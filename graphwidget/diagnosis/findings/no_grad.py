@@ -120,12 +120,14 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
     inference = inference_mode.around_the_call(origins, call, name)
     if inference is not None:
         return inference
-    off = switched.in_force(origins, root, spot, made_of)
+    around = unrecorded.around_the_call(origins, call, root, spot)
+    waiting = switched.by_a_generator(origins, made_of) if around is None else None
+    off = waiting or switched.in_force(origins, root, spot, made_of)
     if off is not None and cut is not None:
         return Cause(off.text, replace(off.fix, verified=False), off.place)
     return (
         off
-        or unrecorded.around_the_call(origins, call, root, spot)
+        or around
         or _of_grad(name)
         or cut
         or unrecorded.not_recorded(origins, root, spot)
