@@ -117,12 +117,12 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
     root, spot = expression(name), origins.values.spot_of(call)
     made_of = _made_of(runs, name, root)
     cut = _cut(record, origins, root, spot)
-    inference = inference_mode.around_the_call(origins, call, name)
-    if inference is not None:
-        return inference
     around = unrecorded.around_the_call(origins, call, root, spot)
     waiting = switched.by_a_generator(origins, made_of) if around is None else None
-    off = waiting or switched.in_force(origins, root, spot, made_of)
+    inference = waiting or inference_mode.around_the_call(origins, call, name)
+    if inference is not None:
+        return inference
+    off = switched.in_force(origins, root, spot, made_of)
     if off is not None and cut is not None:
         return Cause(off.text, replace(off.fix, verified=False), off.place)
     return (

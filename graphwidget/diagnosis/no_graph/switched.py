@@ -97,15 +97,14 @@ def by_a_generator(origins: Origins, made_of: list[str]) -> Cause | None:
         return None
     run, made, outer = found[0]
     place, switch = place_of(run, outer.lineno), ast.unparse(outer.items[0].context_expr)
-    edits = _decorated(run, made, outer, switch)
-    words = f"Put `@{switch}` on `{made.name}` instead of the `with` ({where(place)}): torch leaves it at each `yield`."
-    fix = Fix(
-        "remove_no_grad",
-        words if edits else f"Compute inside `with {switch}:` ({where(place)}), and `yield` behind it.",
-        False,
-        line_of(place),
-        edits=edits,
-    )
+    words = f"Compute inside `with {switch}:` ({where(place)}), and `yield` behind it."
+    mode = switch.replace("inference_mode", "no_grad")  # no backward can use what inference mode has made
+    edits = _behind(run, outer) if mode == switch else ()
+    if not edits and (edits := _decorated(run, made, outer, mode)):
+        words = (
+            f"Put `@{mode}` on `{made.name}` instead of the `with` ({where(place)}): torch leaves it at each `yield`."
+        )
+    fix = Fix("remove_no_grad", words, False, line_of(place), edits=edits)
     return Cause(
         f"`{made.name}` is a generator that yields inside `with {switch}:` ({where(place)}). Between two values that "
         f"stays open, and grad mode is off for the code that uses them, too: `{made_of[0]}` was computed there.",
@@ -129,6 +128,16 @@ def _yields(statement: ast.stmt) -> bool:
     """Whether a statement, without those inside it, yields."""
     below = [n for n in ast.iter_child_nodes(statement) if not isinstance(n, ast.stmt)]
     return any(isinstance(n, (ast.Yield, ast.YieldFrom)) for one in below for n in ast.walk(one))
+
+
+def _behind(run: CellRun, outer: ast.With) -> text_edit.Edits:
+    """Move the one `yield` of a block behind it, if it is its last statement and computes nothing."""
+    yielding = [one for one in source.own_statements(outer.body) if _yields(one)]
+    last = outer.body[-1]
+    computes = any(isinstance(n, (ast.Call, ast.BinOp, ast.YieldFrom)) for n in ast.walk(last))
+    if yielding != [last] or not isinstance(last, ast.Expr) or computes or len(outer.body) < 2:
+        return ()
+    return restore_graph.out_of_with(run.cell, run.source, outer, last)
 
 
 def _decorated(run: CellRun, made: ast.FunctionDef, outer: ast.With, switch: str) -> text_edit.Edits:

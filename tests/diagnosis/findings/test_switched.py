@@ -60,3 +60,15 @@ def test_of_two_generators_none_is_named_nor_one_that_nothing_calls() -> None:
     unused = f"{STREAM}\n{LOSS.splitlines()[0]}"
     (found,) = findings_of(NET, unused, "with torch.no_grad():\n    loss = net(x).sum()\nloss.backward()")
     assert "generator" not in found.text
+
+
+def test_a_yield_at_the_end_of_the_block_is_put_behind_it() -> None:
+    stream = "def stream(n):\n    for _ in range(n):\n        with torch.no_grad():\n            y = net(x)\n            yield y"
+    (found,) = findings_of(NET, stream, USED)
+    assert found.fixes[0].edit[-2:] == ("-     yield y", "+ yield y")
+
+
+def test_in_place_of_inference_mode_a_generator_gets_a_mode_whose_values_a_backward_can_use() -> None:
+    (found,) = findings_of(NET, STREAM.replace("no_grad", "inference_mode"), USED)
+    assert "yields inside `with torch.inference_mode():`" in found.text
+    assert found.fixes[0].edit[0] == "+ @torch.no_grad()"
