@@ -15,6 +15,7 @@ from graphwidget.model import BackwardCall, CellError, Finding, Record, TextEdit
 
 __all__ = ["Account", "Next", "Raised", "account_of"]
 
+_STEADY = 2  # calls of one line that must have reached a leaf before it is said that they always do
 _QUOTED = 120  # characters of a message that are quoted
 
 
@@ -77,6 +78,9 @@ class Account:
         Leaves to which the calls that succeeded gave a gradient.
     reached_later
         Those to which a call behind the failing one did.
+    steady
+        Leaves to which each call before the failing one, of the line that failed then, gave a gradient, if there were
+        at least two.
     moved
         What steps of optimizers, or the same by hand, have modified.
     held_bytes
@@ -102,6 +106,7 @@ class Account:
     infos: tuple[str, ...] = ()
     reached: tuple[str, ...] = ()
     reached_later: tuple[str, ...] = ()
+    steady: tuple[str, ...] = ()
     moved: tuple[str, ...] = ()
     held_bytes: int = 0
     losses: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -171,6 +176,7 @@ def account_of(
         infos=tuple(finding.headline for finding in findings if finding.severity == "info"),
         reached=_reached(good),
         reached_later=_reached(call for call in good if call.n >= failing),
+        steady=_steady(record.calls, failing),
         moved=tuple(sorted({path for write in moving for path in write.paths})),
         held_bytes=held_bytes,
         losses=losses or {},
@@ -190,6 +196,15 @@ def _next_fixes(newest: Finding, cell_of: Callable[[int | None], int | None]) ->
 
 def _reached(calls: Iterable[BackwardCall]) -> tuple[str, ...]:
     return tuple(sorted({path for call in calls for path in (*call.reached, *_returned(call))}))
+
+
+def _steady(calls: Sequence[BackwardCall], failing: int) -> tuple[str, ...]:
+    failed = next((call for call in calls if call.n == failing), None)
+    if failed is None:
+        return ()
+    earlier = [call for call in calls if call.n < failing and call.result == "ok"]
+    reached = [set(_reached([call])) for call in earlier if call.place.spot == failed.place.spot]
+    return tuple(sorted(set.intersection(*reached))) if len(reached) >= _STEADY else ()
 
 
 def _returned(call: BackwardCall) -> Iterable[str]:

@@ -206,11 +206,16 @@ def _fewer_passes(before: Account, after: Account, finding: Finding, call: Backw
 
 
 def _starved(before: Account, after: Account, finding: Finding, call: BackwardCall | None, fix: Fix) -> str:
-    """A leaf that got a gradient, and that steps modify where there are any, must still get one."""
+    """A leaf that got a gradient, and that steps modify where there are any, must still get one.
+
+    If each call of the line that failed had reached it, or the fix is known to cut it off, it must get one behind that
+    call too.
+    """
     trained = [path for path in before.reached if not before.moved or path in before.moved]
     lost = [path for path in trained if path not in after.reached]
     if not lost and _went_on(after):
-        lost = [path for path in trained if path in fix.starves and path not in after.reached_later]
+        wanted = {*fix.starves, *before.steady}
+        lost = [path for path in trained if path in wanted and path not in after.reached_later]
     return f"{_named(lost)} no gradient any more" if lost else ""
 
 
