@@ -59,9 +59,7 @@ def test_the_end_of_the_interpreter_is_quiet():
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize(
-    ("made", "expected"), [("torchinductor_me", ""), ("out", "the program writes files (out)")]
-)
+@pytest.mark.parametrize(("made", "expected"), [("torchinductor_me", ""), ("out", "the program writes files (out)")])
 def test_what_torch_compiled_is_no_effect_in_a_program_that_runs_in_the_folder_for_temporary_files(
     tmp_path, monkeypatch, made, expected
 ):

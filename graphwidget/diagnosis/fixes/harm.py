@@ -63,7 +63,9 @@ def stops_training(record: Record, fix: Fix, call: BackwardCall | None) -> bool:
     """
     if not fix.starves or call is None:
         return False
-    earlier = [one for one in record.calls if one.n < call.n and one.result == "ok" and one.place.spot == call.place.spot]
+    earlier = [
+        one for one in record.calls if one.n < call.n and one.result == "ok" and one.place.spot == call.place.spot
+    ]
     reached = {path for one in earlier for path in one.reached}
     stepped = {path for write in record.writes if write.optimizer for path in write.paths}
     return not reached.isdisjoint(fix.starves) and not stepped.isdisjoint(fix.starves)
