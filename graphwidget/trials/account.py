@@ -37,12 +37,14 @@ class Raised:
 
 @dataclass(frozen=True)
 class Next:
-    """A fix for the error of a program that runs with a fix in it already.
+    """A fix for what is left wrong in a program that runs with a fix in it already.
 
     Attributes
     ----------
     headline
-        Of the finding that explains the error.
+        Of the finding.
+    error
+        Whether the program raised. Otherwise graphs pile up.
     id, price, starves
         As in `Fix`.
     edits
@@ -54,6 +56,7 @@ class Next:
     edits: tuple[TextEdit, ...]
     price: str = ""
     starves: tuple[str, ...] = ()
+    error: bool = True
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ class Account:
         ``"end"``: by itself; ``"enough"``: stopped, because enough further calls had run; ``"time"``: when the time
         was up.
     next
-        In a trial: the fixes for the error that it ended with, if that is explained.
+        In a trial: the fixes for the error that it ended with, if that is explained; else for graphs that pile up.
     """
 
     begun: int = 0
@@ -182,16 +185,19 @@ def account_of(
         losses=losses or {},
         seconds=seconds,
         ended=ended,
-        next=tuple(_next_fixes(findings[0], cell_of)) if cell_of is not None and findings else (),
+        next=tuple(_next_fixes(findings, cell_of)) if cell_of is not None else (),
     )
 
 
-def _next_fixes(newest: Finding, cell_of: Callable[[int | None], int | None]) -> Iterator[Next]:
-    """The fixes of the error in which a program ended, as far as they are edits."""
-    for fix in newest.fixes if newest.severity == "error" else ():
-        if fix.edits:
-            edits = (replace(one, cell=cell_of(one.cell)) for one in fix.edits)
-            yield Next(newest.headline, fix.id, tuple(edits), fix.price, fix.starves)
+def _next_fixes(findings: Sequence[Finding], cell_of: Callable[[int | None], int | None]) -> Iterator[Next]:
+    """The fixes of the error in which a program ended, else of graphs that pile up, as far as they are edits."""
+    error = bool(findings) and findings[0].severity == "error"
+    left = findings[:1] if error else [one for one in findings if one.kind == "leak" and one.severity == "warning"][:1]
+    for finding in left:
+        for fix in finding.fixes:
+            if fix.edits:
+                edits = (replace(one, cell=cell_of(one.cell)) for one in fix.edits)
+                yield Next(finding.headline, fix.id, tuple(edits), fix.price, fix.starves, error)
 
 
 def _reached(calls: Iterable[BackwardCall]) -> tuple[str, ...]:

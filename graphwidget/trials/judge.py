@@ -65,6 +65,8 @@ def judge(
         return trial(False, f"raised {new[0].text}")
     if after.ended == "time" and after.ran <= before.ran:
         return hung(before.seconds, after.seconds, choice=choice)
+    if elsewhere := _piles_elsewhere(before, after, finding):
+        return replace(trial(False, f"nothing piles up there any more, but elsewhere: {elsewhere}"), partly=True)
     for check in (_still_there, _fewer_calls, _fewer_passes, _starved, _constant, _new_finding):
         wrong = check(before, after, finding, call, fix)
         if wrong:
@@ -179,6 +181,14 @@ def _still_there(before: Account, after: Account, finding: Finding, call: Backwa
         return ""
     now = after.headlines.get(finding.kind, finding.headline)
     return f"{'it stays wrong' if now == finding.headline else 'then this is wrong'}: {now}"
+
+
+def _piles_elsewhere(before: Account, after: Account, finding: Finding) -> str:
+    """What piles up in the end, if that is nothing of what the finding names: another line keeps the graphs, too."""
+    if finding.kind != "leak" or after.findings.get("leak", 0) != before.findings.get("leak", 0):
+        return ""
+    now = after.headlines.get("leak", "")
+    return "" if any(f"`{one}`" in now for one in finding.carriers) else now
 
 
 def _new_finding(before: Account, after: Account, finding: Finding, call: BackwardCall | None, fix: Fix) -> str:

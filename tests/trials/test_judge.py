@@ -163,6 +163,17 @@ def test_only_what_all_calls_of_the_line_reached_before_it_failed_is_steady():
     assert steady(call(1, 9, "h0", "w"), call(3, 7, "v"), failed) == ()  # what begins a state is reached once
 
 
+def test_graphs_that_pile_up_elsewhere_then_are_said_and_the_fix_helps_partly():
+    finding = Finding("leak", "warning", "…", "Graphs of 3 iterations pile up in `ring`.", carriers=("ring",))
+    before = Account(findings={"leak": 1}, headlines={"leak": finding.headline})
+    other = "Graphs of 3 iterations pile up in `self.state`."
+    after = replace(before, headlines={"leak": other})
+    tried = judged(after, before, finding, call=None)
+    assert tried.partly and other in tried.why
+    assert not judged(before, before, finding, call=None).partly  # it stays where it was
+    assert judged(after, replace(before, findings={"leak": 2}), finding, call=None).ok is True  # the other was there
+
+
 def test_a_loss_that_stays_the_same_while_the_optimizer_steps_is_a_constant():
     after = replace(AFTER, moved=("w",), losses={"train.py:9": (0.5, 0.5, 0.5, 0.5)})
     assert judged(after).why == "the loss (train.py:9) stays 0.5 while the weights change"

@@ -89,7 +89,7 @@ def _made_with_flag(failure: Failure, name: str) -> Iterator[tuple[int | None, i
     local = list(source.own_statements(inside[1].body)) if inside is not None else []
     own = [(failure.place.cell, failure.cell, one) for one in local]
     if not any(name in source.targets(one) for one in local):
-        runs = [run for run in failure.cells.latest if (tree := source.parse(run.source)) is not None]
+        runs = failure.cells.latest
         own = [(run.cell, run.source, one) for run in runs for one in getattr(source.parse(run.source), "body", ())]
     for cell, text, statement in own:
         made = statement.value if isinstance(statement, ast.Assign) else None
