@@ -170,3 +170,30 @@ def test_a_leaf_that_is_filled_with_values_without_a_graph_stays_one() -> None:
     for written in ("x[:, :1]", "state[:, :1].detach()", "net.bias"):
         (fix,) = filled(written=written)
         assert (fix.id, fix.verified) == ("under_no_grad", True)
+
+
+# ------------------------------------------------------------------ `.grad` of what another line has computed
+
+SALIENCY = """def saliency(image):
+    net.zero_grad()
+{calls}
+    return image.grad.abs()
+"""
+
+
+def saliency(calls: str):
+    return only(NET, SALIENCY.format(calls=calls), "y = (x.clone().requires_grad_() * 2).tanh()", "saliency(y)").fixes
+
+
+def test_the_grad_of_a_computed_argument_is_asked_for_before_the_call() -> None:
+    (fix,) = saliency("    net(image).sum().backward()")
+    assert (fix.id, fix.verified) == ("retain_grad", True)
+    assert fix.edit[:1] == ("+ image.retain_grad()",) and "backward()" in fix.edit[1]
+
+
+def test_it_is_not_asked_for_where_the_call_may_be_of_another_tensor() -> None:
+    for calls in (
+        "    for _ in range(1):\n        net(image).sum().backward()",
+        "    net(image).sum().backward()\n    image = image * 2",
+    ):
+        assert not any(fix.edits for fix in saliency(calls))
