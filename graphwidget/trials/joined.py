@@ -32,14 +32,18 @@ def joined(ran: Ran, first: Fix, after: Next) -> Fix | None:
         edits: list[TextEdit] = []
         shown: list[str] = []
         new: list[str] = []
-        for where in dict.fromkeys((*one, *two)):
+        texts = dict.fromkeys((*one, *two))
+        for where in texts:
             text = text_at(ran.rerun, where)
             between = text_edit.apply(text, one.get(where, ()))
             whole = text_edit.apply(between, two.get(where, ()))
             place = (None, where) if isinstance(where, str) else (number_of[where], None)
             own = text_edit.between(text, whole, *place)
             edits += own
-            shown += text_edit.shown(text, own)
+            named = (
+                [f"  {where}:" if isinstance(where, str) else f"  In[{number_of[where]}]:"] if len(texts) > 1 else []
+            )
+            shown += [*named, *text_edit.shown(text, own)]
             new += [text_edit.new_text(between, two[where])] if where in two else []
     except (CannotEdit, KeyError, ValueError):
         return None

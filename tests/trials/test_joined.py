@@ -63,6 +63,14 @@ def test_the_fix_of_graphs_that_pile_up_is_next_where_nothing_was_raised():
     assert following(other) == []
 
 
+def test_changes_of_two_files_are_shown_under_their_names(ran, tmp_path):
+    (tmp_path / "b.py").write_text("opt.step()\n")
+    after = replace(AFTER, edits=(TextEdit((2, 0), (2, 0), "net.mem.detach_()\n", None, "b.py"),))
+    fix = joined(ran, FIRST, after)
+    assert [line for line in fix.edit if line.endswith(":")] == ["  a.py:", "  b.py:"]
+    assert fix.edit.index("  b.py:") < fix.edit.index("+ net.mem.detach_()")
+
+
 def test_cells_keep_the_numbers_of_the_record():
     record = replace(RECORD, runs={0: CellRun(0, 7, TEXT)})
     ran = Ran(Rerun("a.ipynb", cells=["", TEXT], order=[1, 2]), record, [], [], 1, 0.1, cell_of={7: 2}.get)
