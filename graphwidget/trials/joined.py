@@ -1,5 +1,7 @@
 """Two faults, one behind the other: a fix that leads to the next error, joined with the fix of that error.
 
+Or graphs that piled up in one place, and pile up in another where the first lets go of them.
+
 The edits of the second are of the text that the first has written. Together they are one change of the program as it
 is.
 """
@@ -47,7 +49,8 @@ def joined(ran: Ran, first: Fix, after: Next) -> Fix | None:
         return None
     return replace(
         first,
-        text=f"{first.text} Then the next error comes: {after.headline} So {_also(after.id, new)}",
+        text=f"{first.text} Then {'the next error comes' if after.error else 'this is left'}: {after.headline} "
+        f"So {_also(after.id, new)}",
         price=" ".join(dict.fromkeys(filter(None, (first.price, after.price)))),
         edit=tuple(shown),
         edits=tuple(edits),
