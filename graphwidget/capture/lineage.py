@@ -5,16 +5,16 @@ An operation that is given a value with a graph and returns one without is a *cu
 the cuts behind it, and the frozen parameters that it was made from. So for the root of a call that fails, the lines
 that left it without a graph are known, however the program is written.
 
+What this package reads of tensors meanwhile it reads with modes switched off (`torch_internals.quiet`).
+
 This costs several times what the operations cost. So it is used only where a program runs once more for that purpose.
 """
 
 from __future__ import annotations
 
-import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -33,7 +33,6 @@ _MOST_NODES = 3000  # of a graph, looked at for leaves
 _MOST_NUMBERS = 1000  # numbers of which it is remembered what they were taken from
 _AS_NUMBERS = ("item", "tolist", "__float__", "__int__", "__bool__")
 
-_OWN = str(Path(__file__).resolve().parents[1])
 Lines = Callable[[], tuple[TextLine, ...]]
 
 
@@ -117,8 +116,6 @@ class LineageMode(TorchFunctionMode):
     ) -> Any:
         """Run an operation, and note what came of it."""
         kwargs = kwargs or {}
-        if sys._getframe(1).f_code.co_filename.startswith(_OWN):
-            return func(*args, **kwargs)
         given = list(_tensors((args, kwargs)))
         with_graph = [one for one in given if one.requires_grad]
         result = func(*args, **kwargs)

@@ -47,7 +47,7 @@ from graphwidget.diagnosis.findings.silences import (
     steps_by_hand,
     unheld,
 )
-from graphwidget.diagnosis.fixes.harm import destroys
+from graphwidget.diagnosis.fixes.harm import destroys, stops_training
 from graphwidget.diagnosis.locating import located
 from graphwidget.diagnosis.numbering import with_numbers, without_numbers
 from graphwidget.diagnosis.reuse.reuse import call_at
@@ -234,6 +234,7 @@ def _offered(record: Record, finding: Finding) -> tuple[Fix, ...]:
     fixes = [checked(record, fix) for fix in shown if not destroys(record, fix, graph)]
     if finding.kind in ("no_grad", "silent"):
         fixes = [replace(f, verified=f.verified and not made_once_run_often(record, f)) for f in fixes]
+    fixes = [replace(f, verified=f.verified and not stops_training(record, f, call)) for f in fixes]
     if finding.kind in _SIMULATED and any(fix.verified and not fix.starves for fix in fixes):
         fixes = [fix for fix in fixes if fix.verified]
     return tuple(fixes[:MOST_FIXES])

@@ -15,6 +15,7 @@ from graphwidget.model import BackwardCall, CellError, Finding, Record, TextEdit
 
 __all__ = ["Account", "Next", "Raised", "account_of"]
 
+_STEADY = 2  # calls of one line that must have reached a leaf before it is said that they always do
 _QUOTED = 120  # characters of a message that are quoted
 
 
@@ -36,12 +37,14 @@ class Raised:
 
 @dataclass(frozen=True)
 class Next:
-    """A fix for the error of a program that runs with a fix in it already.
+    """A fix for what is left wrong in a program that runs with a fix in it already.
 
     Attributes
     ----------
     headline
-        Of the finding that explains the error.
+        Of the finding.
+    error
+        Whether the program raised. Otherwise graphs pile up.
     id, price, starves
         As in `Fix`.
     edits
@@ -53,6 +56,7 @@ class Next:
     edits: tuple[TextEdit, ...]
     price: str = ""
     starves: tuple[str, ...] = ()
+    error: bool = True
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,9 @@ class Account:
         Leaves to which the calls that succeeded gave a gradient.
     reached_later
         Those to which a call behind the failing one did.
+    steady
+        Leaves to which each call before the failing one, of the line that failed then, gave a gradient, if there were
+        at least two.
     moved
         What steps of optimizers, or the same by hand, have modified.
     held_bytes
@@ -89,7 +96,7 @@ class Account:
         ``"end"``: by itself; ``"enough"``: stopped, because enough further calls had run; ``"time"``: when the time
         was up.
     next
-        In a trial: the fixes for the error that it ended with, if that is explained.
+        In a trial: the fixes for the error that it ended with, if that is explained; else for graphs that pile up.
     """
 
     begun: int = 0
@@ -102,6 +109,7 @@ class Account:
     infos: tuple[str, ...] = ()
     reached: tuple[str, ...] = ()
     reached_later: tuple[str, ...] = ()
+    steady: tuple[str, ...] = ()
     moved: tuple[str, ...] = ()
     held_bytes: int = 0
     losses: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -171,25 +179,38 @@ def account_of(
         infos=tuple(finding.headline for finding in findings if finding.severity == "info"),
         reached=_reached(good),
         reached_later=_reached(call for call in good if call.n >= failing),
+        steady=_steady(record.calls, failing),
         moved=tuple(sorted({path for write in moving for path in write.paths})),
         held_bytes=held_bytes,
         losses=losses or {},
         seconds=seconds,
         ended=ended,
-        next=tuple(_next_fixes(findings[0], cell_of)) if cell_of is not None and findings else (),
+        next=tuple(_next_fixes(findings, cell_of)) if cell_of is not None else (),
     )
 
 
-def _next_fixes(newest: Finding, cell_of: Callable[[int | None], int | None]) -> Iterator[Next]:
-    """The fixes of the error in which a program ended, as far as they are edits."""
-    for fix in newest.fixes if newest.severity == "error" else ():
-        if fix.edits:
-            edits = (replace(one, cell=cell_of(one.cell)) for one in fix.edits)
-            yield Next(newest.headline, fix.id, tuple(edits), fix.price, fix.starves)
+def _next_fixes(findings: Sequence[Finding], cell_of: Callable[[int | None], int | None]) -> Iterator[Next]:
+    """The fixes of the error in which a program ended, else of graphs that pile up, as far as they are edits."""
+    error = bool(findings) and findings[0].severity == "error"
+    left = findings[:1] if error else [one for one in findings if one.kind == "leak" and one.severity == "warning"][:1]
+    for finding in left:
+        for fix in finding.fixes:
+            if fix.edits:
+                edits = (replace(one, cell=cell_of(one.cell)) for one in fix.edits)
+                yield Next(finding.headline, fix.id, tuple(edits), fix.price, fix.starves, error)
 
 
 def _reached(calls: Iterable[BackwardCall]) -> tuple[str, ...]:
     return tuple(sorted({path for call in calls for path in (*call.reached, *_returned(call))}))
+
+
+def _steady(calls: Sequence[BackwardCall], failing: int) -> tuple[str, ...]:
+    failed = next((call for call in calls if call.n == failing), None)
+    if failed is None:
+        return ()
+    earlier = [call for call in calls if call.n < failing and call.result == "ok"]
+    reached = [set(_reached([call])) for call in earlier if call.place.spot == failed.place.spot]
+    return tuple(sorted(set.intersection(*reached))) if len(reached) >= _STEADY else ()
 
 
 def _returned(call: BackwardCall) -> Iterable[str]:

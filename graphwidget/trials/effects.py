@@ -31,6 +31,7 @@ _CHANGES = {
     "shutil.rmtree": 1,
     "shutil.move": None,
 }
+_COMPILED = "torchinductor_"  # begins the name of the folder that PyTorch makes for what it has compiled
 _LOCAL = ("/dev/", "/proc/", "/sys/")
 
 
@@ -50,7 +51,7 @@ class Effects:
                 os.path.expanduser("~/.config"),
                 sys.prefix,
             )
-        )
+        ) + (os.path.join(os.path.realpath(tempfile.gettempdir()), _COMPILED),)
 
     def end(self) -> str:
         """What the program did until now, as a clause; empty if nothing was seen. From now on nothing more is seen."""
@@ -86,8 +87,11 @@ class Effects:
         name = os.path.abspath(os.path.join(_path_of(open_folder), os.fsdecode(path)))
         if "__pycache__" not in name and not name.startswith(_LOCAL) and len(self._files) < _MOST_ENTRIES:
             real = os.path.realpath(name)
-            own = real.startswith(os.path.realpath(self._folder) + os.sep)
-            if own or not f"{real}{os.sep}".startswith(self._private):
+            within = os.path.realpath(self._folder) + os.sep
+            private = [one for one in self._private if f"{real}{os.sep}".startswith(one)]
+            # What lies below the folder of the program is its own, even if that is a folder for temporary files.
+            own = real.startswith(within) and all(within.startswith(one) for one in private)
+            if own or not private:
                 self._files[name] = None
 
     def _changed_files(self) -> list[str]:

@@ -1,5 +1,7 @@
 """Two faults, one behind the other: a fix that leads to the next error, joined with the fix of that error.
 
+Or graphs that piled up in one place, and pile up in another where the first lets go of them.
+
 The edits of the second are of the text that the first has written. Together they are one change of the program as it
 is.
 """
@@ -30,20 +32,25 @@ def joined(ran: Ran, first: Fix, after: Next) -> Fix | None:
         edits: list[TextEdit] = []
         shown: list[str] = []
         new: list[str] = []
-        for where in dict.fromkeys((*one, *two)):
+        texts = dict.fromkeys((*one, *two))
+        for where in texts:
             text = text_at(ran.rerun, where)
             between = text_edit.apply(text, one.get(where, ()))
             whole = text_edit.apply(between, two.get(where, ()))
             place = (None, where) if isinstance(where, str) else (number_of[where], None)
             own = text_edit.between(text, whole, *place)
             edits += own
-            shown += text_edit.shown(text, own)
+            named = (
+                [f"  {where}:" if isinstance(where, str) else f"  In[{number_of[where]}]:"] if len(texts) > 1 else []
+            )
+            shown += [*named, *text_edit.shown(text, own)]
             new += [text_edit.new_text(between, two[where])] if where in two else []
     except (CannotEdit, KeyError, ValueError):
         return None
     return replace(
         first,
-        text=f"{first.text} Then the next error comes: {after.headline} So {_also(after.id, new)}",
+        text=f"{first.text} Then {'the next error comes' if after.error else 'this is left'}: {after.headline} "
+        f"So {_also(after.id, new)}",
         price=" ".join(dict.fromkeys(filter(None, (first.price, after.price)))),
         edit=tuple(shown),
         edits=tuple(edits),

@@ -65,6 +65,8 @@ def judge(
         return trial(False, f"raised {new[0].text}")
     if after.ended == "time" and after.ran <= before.ran:
         return hung(before.seconds, after.seconds, choice=choice)
+    if elsewhere := _piles_elsewhere(before, after, finding):
+        return replace(trial(False, f"nothing piles up there any more, but elsewhere: {elsewhere}"), partly=True)
     for check in (_still_there, _fewer_calls, _fewer_passes, _starved, _constant, _new_finding):
         wrong = check(before, after, finding, call, fix)
         if wrong:
@@ -181,6 +183,14 @@ def _still_there(before: Account, after: Account, finding: Finding, call: Backwa
     return f"{'it stays wrong' if now == finding.headline else 'then this is wrong'}: {now}"
 
 
+def _piles_elsewhere(before: Account, after: Account, finding: Finding) -> str:
+    """What piles up in the end, if that is nothing of what the finding names: another line keeps the graphs, too."""
+    if finding.kind != "leak" or after.findings.get("leak", 0) != before.findings.get("leak", 0):
+        return ""
+    now = after.headlines.get("leak", "")
+    return "" if any(f"`{one}`" in now for one in finding.carriers) else now
+
+
 def _new_finding(before: Account, after: Account, finding: Finding, call: BackwardCall | None, fix: Fix) -> str:
     for kind, number in after.findings.items():
         if number > before.findings.get(kind, 0):
@@ -206,11 +216,16 @@ def _fewer_passes(before: Account, after: Account, finding: Finding, call: Backw
 
 
 def _starved(before: Account, after: Account, finding: Finding, call: BackwardCall | None, fix: Fix) -> str:
-    """A leaf that got a gradient, and that steps modify where there are any, must still get one."""
+    """A leaf that got a gradient, and that steps modify where there are any, must still get one.
+
+    If each call of the line that failed had reached it, or the fix is known to cut it off, it must get one behind that
+    call too.
+    """
     trained = [path for path in before.reached if not before.moved or path in before.moved]
     lost = [path for path in trained if path not in after.reached]
     if not lost and _went_on(after):
-        lost = [path for path in trained if path in fix.starves and path not in after.reached_later]
+        wanted = {*fix.starves, *before.steady}
+        lost = [path for path in trained if path in wanted and path not in after.reached_later]
     return f"{_named(lost)} no gradient any more" if lost else ""
 
 

@@ -3,8 +3,11 @@
 import os
 import subprocess
 import sys
+import tempfile
 
 import pytest
+
+from graphwidget.trials import effects
 
 BEGIN = "import os, sys, torch\nfrom graphwidget.trials import effects\nseen = effects.watch(os.getcwd())\n"
 SEEN = {
@@ -54,3 +57,14 @@ def test_the_end_of_the_interpreter_is_quiet():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(("made", "expected"), [("torchinductor_me", ""), ("out", "the program writes files (out)")])
+def test_what_torch_compiled_is_no_effect_in_a_program_that_runs_in_the_folder_for_temporary_files(
+    tmp_path, monkeypatch, made, expected
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    seen = effects.watch(str(tmp_path))
+    (tmp_path / made).mkdir()
+    (tmp_path / made / "x").mkdir()
+    assert seen.end() == expected.replace("(out)", f"(out, out{os.sep}x)")

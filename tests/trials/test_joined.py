@@ -7,7 +7,7 @@ import pytest
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.model import CellRun, Finding, Fix, Record, Snapshot, TextEdit, Trial
 from graphwidget.trials import trial
-from graphwidget.trials.account import Account, Next
+from graphwidget.trials.account import Account, Next, account_of
 from graphwidget.trials.attempt import Attempt, Ran
 from graphwidget.trials.joined import joined
 from graphwidget.trials.rerun import Rerun
@@ -42,6 +42,33 @@ def test_both_changes_are_one_of_the_program_as_it_is(ran):
         "+ net.mem = net.mem.mul(0.9)",
         "+ net.mem.detach_()",
     ]
+
+
+def test_what_is_left_without_an_error_is_no_next_error(ran):
+    left = replace(AFTER, headline="Graphs pile up in `net.mem`.", error=False)
+    assert "Then this is left: Graphs pile up in `net.mem`. So also" in joined(ran, FIRST, left).text
+
+
+def test_the_fix_of_graphs_that_pile_up_is_next_where_nothing_was_raised():
+    fix = Fix("detach", "…", edits=(replace(OUT_OF_PLACE, cell=7, file=None),))
+    piles = Finding("leak", "warning", "…", "Graphs pile up.", fixes=(fix,))
+    other = Finding("silent", "warning", "…", "It stays flat.", fixes=(fix,))
+
+    def following(*findings):
+        account = account_of(RECORD, findings, (), begun=0, failing=0, seconds=1.0, cell_of={7: 2}.get)
+        return [(one.headline, one.error, one.edits[0].cell) for one in Account.from_json(account.to_json()).next]
+
+    assert following(other, piles) == [("Graphs pile up.", False, 2)]
+    assert following(replace(other, severity="error"), piles) == [("It stays flat.", True, 2)]
+    assert following(other) == []
+
+
+def test_changes_of_two_files_are_shown_under_their_names(ran, tmp_path):
+    (tmp_path / "b.py").write_text("opt.step()\n")
+    after = replace(AFTER, edits=(TextEdit((2, 0), (2, 0), "net.mem.detach_()\n", None, "b.py"),))
+    fix = joined(ran, FIRST, after)
+    assert [line for line in fix.edit if line.endswith(":")] == ["  a.py:", "  b.py:"]
+    assert fix.edit.index("  b.py:") < fix.edit.index("+ net.mem.detach_()")
 
 
 def test_cells_keep_the_numbers_of_the_record():

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 import records
 
-from graphwidget.model import BackwardCall, Finding, Fix, TextEdit, Trial
-from graphwidget.trials.account import Account, Raised
+from graphwidget.model import BackwardCall, Finding, Fix, Record, Snapshot, TextEdit, Trial
+from graphwidget.trials.account import Account, Raised, account_of
 from graphwidget.trials.judge import hung, judge
 from graphwidget.trials.rerun import Edited, Rerun
 from graphwidget.trials.trial import in_order, with_trial
@@ -141,6 +141,37 @@ def test_a_leaf_that_a_fix_is_known_to_starve_must_have_a_gradient_behind_the_fa
     after = replace(AFTER, reached=("v", "w"), reached_later=("v",))
     assert judged(after).ok is True
     assert judged(after, fix=replace(FIX, starves=("w",))).ok is False
+
+
+def test_a_leaf_that_each_call_of_the_line_had_reached_must_have_a_gradient_behind_the_failing_call():
+    after = replace(AFTER, reached=("v", "w"), reached_later=("v",))
+    assert judged(after, replace(BEFORE, steady=("w",))).why == "`w` gets no gradient any more"
+    assert judged(after, replace(BEFORE, reached=("v", "w"), steady=("w",), moved=("v",))).ok is True
+
+
+def test_only_what_all_calls_of_the_line_reached_before_it_failed_is_steady():
+    def call(n, line, *reached, result="ok"):
+        place = records.place(1, line, iteration=n)
+        return BackwardCall(n, place, "backward", False, False, (), (), result=result, reached=reached)
+
+    def steady(*calls):
+        record = Record(Snapshot(), calls)
+        return account_of(record, (), (), begun=4, failing=4, seconds=1.0, until_it_failed=True).steady
+
+    failed = call(4, 9, result="raised")
+    assert steady(call(1, 9, "h0", "w"), call(2, 9, "w"), call(3, 7, "v"), failed) == ("w",)
+    assert steady(call(1, 9, "h0", "w"), call(3, 7, "v"), failed) == ()  # what begins a state is reached once
+
+
+def test_graphs_that_pile_up_elsewhere_then_are_said_and_the_fix_helps_partly():
+    finding = Finding("leak", "warning", "…", "Graphs of 3 iterations pile up in `ring`.", carriers=("ring",))
+    before = Account(findings={"leak": 1}, headlines={"leak": finding.headline})
+    other = "Graphs of 3 iterations pile up in `self.state`."
+    after = replace(before, headlines={"leak": other})
+    tried = judged(after, before, finding, call=None)
+    assert tried.partly and other in tried.why
+    assert not judged(before, before, finding, call=None).partly  # it stays where it was
+    assert judged(after, replace(before, findings={"leak": 2}), finding, call=None).ok is True  # the other was there
 
 
 def test_a_loss_that_stays_the_same_while_the_optimizer_steps_is_a_constant():

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from graphwidget import torch_internals as internals
+from graphwidget.capture.writes.through_data import Target
 from graphwidget.model import Place, Write, in_order
 
 __all__ = ["WriteLog"]
@@ -109,13 +110,13 @@ class WriteLog:
             self._steps.append(write)
         return write
 
-    def hide(self, place: Place, by: str, written: list[tuple[str, Any, int]], number: int) -> None:
-        """Remember a write through ``.data``. `written`: path, weak reference, key of the storage at the line's start.
+    def hide(self, place: Place, by: str, written: list[Target], number: int) -> None:
+        """Remember a write through ``.data``.
 
         An assignment to ``.data`` replaces the storage: a node that saved the tensor sees the new one.
         """
         keys: dict[int, str] = {}
-        for path, ref, before in written:
+        for path, ref, before, _ in written:
             with internals.quiet():
                 tensor = ref()
                 after = internals.storage_of(tensor) if tensor is not None else None

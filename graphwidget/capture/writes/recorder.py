@@ -35,6 +35,7 @@ from graphwidget.capture.writes.log import WriteLog
 from graphwidget.capture.writes.optimizer_steps import OptimizerSteps
 from graphwidget.capture.writes.statements import CellStatements, Statement
 from graphwidget.capture.writes.steps_by_hand import StepsByHand
+from graphwidget.capture.writes.through_data import Target, targets_of, written
 from graphwidget.capture.writes.watched import MAX_WATCHED, WatchedTensors, version_of
 from graphwidget.model import KeptGradients, Place, StarvedParameters, UnheldLeaf, Write
 
@@ -46,8 +47,7 @@ MAX_ELEMENTS = 16  # elements compared in a list that a line names and may write
 class _Armed:
     """A running line: the tensors that it names, and their versions when it began.
 
-    `hidden`: the tensors it writes to through ``.data``, and the keys of their storages when it began. `number`: the
-    sequence number of the next node when it began.
+    `hidden`: what it may write to through ``.data``. `number`: the sequence number of the next node when it began.
     """
 
     __slots__ = ("frame", "hidden", "line", "named", "number", "scope", "statement")
@@ -59,7 +59,7 @@ class _Armed:
         scope: Scope,
         statement: Statement,
         named: list[tuple[str, Any, int]],
-        hidden: list[tuple[str, Any, int]],
+        hidden: list[Target],
     ) -> None:
         self.frame, self.line, self.scope, self.statement = frame, line, scope, statement
         self.named, self.hidden, self.number = named, hidden, internals.next_number()
@@ -135,7 +135,7 @@ class WriteRecorder:
         for armed in self._armed.values():
             for line in armed:
                 line.named = [named for named in line.named if named[1]() is not tensor]
-                line.hidden = [hidden for hidden in line.hidden if hidden[1]() is not tensor]
+                line.hidden = [hidden for hidden in line.hidden if hidden.ref() is not tensor]
         self.by_hand.forget(tensor)
         restores = (self.steps.let_go(tensor), self.watched.let_go(tensor))
 
@@ -220,17 +220,8 @@ class WriteRecorder:
                 at = version_of(tensor) if self.watched.position(tensor) is None else None
                 if at is not None:
                     named.append((path, weakref.ref(tensor), at))
-        armed.append(_Armed(id(frame), line, scope, statement, named, self._through_data(frame, statement)))
-
-    def _through_data(self, frame: FrameType, statement: Statement) -> list[tuple[str, Any, int]]:
-        """Return the tensors that a line writes to through ``.data``: path, weak reference, key of the storage."""
-        found = []
-        for text, chain in statement.hidden:
-            known = dict([*self.watched.named(text), *_resolve(frame, chain)])
-            storage = internals.storage_of(known[text]) if text in known else None
-            if storage is not None:
-                found.append((text, weakref.ref(known[text]), storage[0]))
-        return found
+        hidden = targets_of(statement, lambda text, chain: [*self.watched.named(text), *_resolve(frame, chain)])
+        armed.append(_Armed(id(frame), line, scope, statement, named, hidden))
 
     def _end_lines(self, armed: list[_Armed], frame: FrameType) -> bool:
         """Compare the lines that have ended: of this frame, and of frames that are gone. False if none has ended."""
@@ -254,6 +245,9 @@ class WriteRecorder:
             place, statement = self._place(ended, frame), ended.statement
             self.log.add(place, statement.text, changed, statement.optimizer, ended.number)
         if ended.hidden:
+            with internals.quiet():
+                ended.hidden = written(ended.statement, ended.hidden)
+        if ended.hidden:
             self.log.hide(self._place(ended, frame), ended.statement.text, ended.hidden, ended.number)
         if ended.statement.sure and not ended.statement.optimizer and (changed or ended.hidden):
             self._note_by_hand(ended, changed, frame)
@@ -261,11 +255,11 @@ class WriteRecorder:
     def _note_by_hand(self, ended: _Armed, changed: list[tuple[str, Any]], frame: FrameType | None) -> None:
         """Note what a line has written to that may be a parameter, or a gradient."""
         with internals.quiet():
-            unseen = [tensor for _, ref, _ in ended.hidden if (tensor := ref()) is not None]
+            unseen = [tensor for one in ended.hidden if (tensor := one.ref()) is not None]
             for tensor in unseen:
                 self.by_hand.cleared(tensor)
-            written = [*(tensor for _, tensor in changed), *unseen]
-            self.by_hand.wrote(ended.statement, written, lambda: self._place(ended, frame))
+            tensors = [*(tensor for _, tensor in changed), *unseen]
+            self.by_hand.wrote(ended.statement, tensors, lambda: self._place(ended, frame))
 
     def _compare_running(self, running: _Armed) -> None:
         """Record what a line has written while it is still running."""

@@ -20,16 +20,20 @@ HARMLESS_WRITER = 32  # the same for a line that looks like writing
 MAX_NAMES = 8  # tensors looked up by name for one line
 
 
+Hidden = tuple[str, tuple[str, ...], bool]
+
+
 class Statement:
     """A statement that may write in place.
 
     `text`: as written; one of several lines on one line. `sure`: it looks like an in-place write. `chains`: the
-    variables and attributes it names, as ``("self", "state")``, the targets of writes first. `hidden`: the targets of
-    writes through ``.data``, as in the source, each with its chain. `runs`: how often it was compared. `wrote`: it has
-    written.
+    variables and attributes it names, as ``("self", "state")``, the targets of writes first. `hidden`: what it may
+    write to through ``.data``, as in the source, each with its chain, and whether that is sure. `runs`: how often it
+    was compared. `begun`: how often the values of `hidden` might have been compared. `wrote`: it has written.
+    `written`: what of `hidden` it was seen to write to.
     """
 
-    __slots__ = ("__weakref__", "chains", "hidden", "optimizer", "runs", "sure", "text", "wrote")
+    __slots__ = ("__weakref__", "begun", "chains", "hidden", "optimizer", "runs", "sure", "text", "written", "wrote")
 
     def __init__(
         self,
@@ -37,10 +41,11 @@ class Statement:
         sure: bool,
         chains: tuple[tuple[str, ...], ...],
         optimizer: bool,
-        hidden: tuple[tuple[str, tuple[str, ...]], ...],
+        hidden: tuple[Hidden, ...],
     ) -> None:
         self.text, self.sure, self.chains, self.optimizer, self.hidden = text, sure, chains, optimizer, hidden
-        self.runs, self.wrote = 0, bool(hidden)
+        self.runs, self.wrote, self.begun = 0, bool(hidden), 0
+        self.written: set[str] = set()
 
     def due(self) -> bool:
         """Whether to compare the line this time."""
@@ -48,6 +53,11 @@ class Statement:
             return True
         self.runs += 1
         return self.runs <= self._harmless or self.runs & (self.runs - 1) == 0
+
+    def compares(self, always: int) -> bool:
+        """Whether to compare values this time: the first times, and then ever more rarely."""
+        self.begun += 1
+        return self.begun <= always or self.begun & (self.begun - 1) == 0
 
     def once_more(self) -> None:
         """Compare the line the next time, too: by then, another object may hold the tensor it writes to."""
@@ -115,8 +125,16 @@ def _of_one_line(first: Statement | None, second: Statement, line: str) -> State
     if first.text == line.strip() or not (first.sure and second.sure):
         return first
     chains = tuple(dict.fromkeys((*first.chains, *second.chains)))
-    hidden = dict((*first.hidden, *second.hidden))
-    return Statement(line.strip(), True, chains, first.optimizer or second.optimizer, tuple(hidden.items()))
+    hidden = _once((*first.hidden, *second.hidden))
+    return Statement(line.strip(), True, chains, first.optimizer or second.optimizer, hidden)
+
+
+def _once(hidden: Iterable[Hidden]) -> tuple[Hidden, ...]:
+    """Each name once, sure if one of them is."""
+    found: dict[str, Hidden] = {}
+    for one in sorted(hidden, key=lambda each: not each[2]):
+        found.setdefault(one[0], one)
+    return tuple(found.values())[:MAX_NAMES]
 
 
 def _end(node: ast.stmt) -> int:
@@ -138,6 +156,7 @@ def _classify(node: ast.stmt, lines: list[str]) -> Statement | None:
         targets = [t for target in node.targets for t in _flat(target)]
         written = [t for t in targets if isinstance(t, ast.Subscript)]
     through = [target for target in targets if _data(target) is not None]
+    given: list[ast.expr] = []
     sure, optimizer, calls = bool(written or through), False, False
     for part in _own_expressions(node):
         if not isinstance(part, ast.Call):
@@ -147,7 +166,8 @@ def _classify(node: ast.stmt, lines: list[str]) -> Statement | None:
         if name == "step" or re.search(r"[^_]_$", name):
             sure, optimizer = True, optimizer or name == "step"
             written.append(part.func)
-            through += [part.func, *part.args]  # `w.data.mul_(2)`, `init.zeros_(w.data)`
+            through.append(part.func)  # `w.data.mul_(2)`
+            given += part.args  # `init.zeros_(w.data)` writes, `k.copy_(w.data)` reads
         out = next((k.value for k in part.keywords if k.arg == "out"), None)
         if out is not None:
             sure = True
@@ -157,8 +177,13 @@ def _classify(node: ast.stmt, lines: list[str]) -> Statement | None:
         return None
     named = [*written, *(p for p in _own_expressions(node) if isinstance(p, (ast.Attribute, ast.Name)))]
     chains = dict.fromkeys(chain for chain in map(_chain, named) if chain)
-    hidden = {ast.unparse(owner): _chain(owner) for owner in map(_data, through) if owner is not None}
-    return Statement(_text(node, lines), sure, tuple(chains)[:MAX_NAMES], optimizer, tuple(hidden.items())[:MAX_NAMES])
+    hidden = [
+        (ast.unparse(owner), _chain(owner), of is through)
+        for of in (through, given)
+        for owner in map(_data, of)
+        if owner is not None
+    ]
+    return Statement(_text(node, lines), sure, tuple(chains)[:MAX_NAMES], optimizer, _once(hidden))
 
 
 def _text(node: ast.stmt, lines: list[str]) -> str:

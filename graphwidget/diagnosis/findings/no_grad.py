@@ -117,7 +117,9 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
     root, spot = expression(name), origins.values.spot_of(call)
     made_of = _made_of(runs, name, root)
     cut = _cut(record, origins, root, spot)
-    inference = inference_mode.around_the_call(origins, call, name)
+    around = unrecorded.around_the_call(origins, call, root, spot)
+    waiting = switched.by_a_generator(origins, made_of) if around is None else None
+    inference = waiting or inference_mode.around_the_call(origins, call, name)
     if inference is not None:
         return inference
     off = switched.in_force(origins, root, spot, made_of)
@@ -125,7 +127,7 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
         return Cause(off.text, replace(off.fix, verified=False), off.place)
     return (
         off
-        or unrecorded.around_the_call(origins, call, root, spot)
+        or around
         or _of_grad(name)
         or cut
         or unrecorded.not_recorded(origins, root, spot)

@@ -12,6 +12,7 @@ from graphwidget.diagnosis.fixes.restore_graph import updated_in_place, updates_
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Record, SlotState
 
@@ -131,6 +132,7 @@ def _of_no_leaf(failure: Failure, name: str, node: int | None) -> Finding:
     elif node is None or _ran(failure.record, graph.uid[node]):
         how = f"`{name}` was computed{failure.made(node)}: it is no leaf."
         fix = _meant_as_leaf(spot, text, made_by) or _retained(name, node, spot, text, made_by)
+        fix = fix if fix.edits else _retained_at_the_call(failure, name) or fix
     else:
         how = f"`{name}` was computed{failure.made(node)}: it is no leaf. No backward has reached it since."
         sentence = f"Ask for it by `{name}.retain_grad()`, and run a backward that reaches it before you read it."
@@ -146,6 +148,41 @@ def _retained(name: str, node: int | None, spot: tuple[int, int] | None, text: s
     keep = text_edit.insert_after(cell, text, line, [f"{name}.retain_grad()"]) if named else ()
     sentence = f"Ask for it before backward: `{name}.retain_grad()`."
     return Fix("retain_grad", sentence, node is not None and bool(keep), spot, edits=keep)
+
+
+def _retained_at_the_call(failure: Failure, name: str) -> Fix | None:
+    """Ask for the `.grad` where it is read by another name than it was made by: before the call in the same block.
+
+    Sure where that call was seen to run the tensor's node, and the name means the same tensor from there on.
+    """
+    ran = [call for call in failure.record.calls if call.result == "ok" and _runs_through(call, name)]
+    read = failure.statement
+    if read is None or not ran or ran[-1].place.cell != failure.place.cell or ran[-1].place.run != failure.place.run:
+        return None
+    between = [one for one in source.block_of(failure.cell, read) if one.lineno < read.lineno]
+    line = ran[-1].place.line or 0
+    between = [one for one in between if line <= (one.end_lineno or one.lineno)]
+    if not between or between[0].lineno > line or hasattr(between[0], "body"):
+        return None
+    if any(name in source.targets(one) or name in _stored(one) for one in between):
+        return None
+    edits = text_edit.insert_before(failure.place.cell, failure.cell, between[0], [f"{name}.retain_grad()"])
+    sentence = f"Ask for it before backward: `{name}.retain_grad()`."
+    return Fix("retain_grad", sentence, bool(edits), at(ran[-1].place), edits=edits)
+
+
+def _runs_through(call: BackwardCall, name: str) -> bool:
+    """Whether a call ran the node that computed the tensor which then had this name where it was called."""
+    graph = call.graph
+    owners = () if graph is None else graph.owners
+    nodes = [owner.node for owner in owners if local(owner.path) == name]
+    return graph is not None and any(graph.uid[one] in call.executed and one not in graph.leaves for one in nodes)
+
+
+def _stored(statement: ast.stmt) -> set[str]:
+    """What a statement, or one in it, gives a new value."""
+    found = (n for n in ast.walk(statement) if isinstance(n, (ast.Name, ast.Attribute)))
+    return {ast.unparse(node) for node in found if not isinstance(node.ctx, ast.Load)}
 
 
 def _meant_as_leaf(spot: tuple[int, int] | None, text: str, made_by: ast.stmt | None) -> Fix | None:

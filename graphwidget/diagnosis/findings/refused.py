@@ -26,7 +26,7 @@ from graphwidget.diagnosis.findings.refusals import (
     views,
 )
 from graphwidget.diagnosis.findings.refusals.checks import checks
-from graphwidget.diagnosis.findings.refusals.gradients import assigned, without_formula
+from graphwidget.diagnosis.findings.refusals.gradients import assigned, filled, without_formula
 from graphwidget.diagnosis.findings.refusals.optimizers import empty, scaler, sparse
 from graphwidget.diagnosis.findings.refusals.user_code import hooks, own_code
 from graphwidget.diagnosis.fixes.restore_graph import updates_in_place
@@ -76,6 +76,14 @@ def _leaf_written(failure: Failure) -> Finding:
     writes = _writes_to(failure, name) if name is not None else []
     edits = _together(failure, writes)
     lines = sorted({one.lineno for one in writes})
+    safe = name is not None and not _is_saved(failure, name)
+    if name is not None and filled.is_filled(failure, name):
+        return failure.finding(
+            f"{short(failure.text)} writes to {shown} while a graph is recorded.",
+            f"{which} It cannot become a part of the graph by a write, and what is written here has a graph.",
+            filled.fix_of(failure, name, verified=safe),
+            tensor=name,
+        )
     here = f", in lines {' and '.join(map(str, lines))}" if len(lines) > 1 else ""
     return failure.finding(
         f"{short(failure.text)} writes to {shown} while a graph is recorded.",
@@ -84,7 +92,7 @@ def _leaf_written(failure: Failure) -> Finding:
             "under_no_grad",
             f"Write to it under `with torch.no_grad():`{here}. Then nothing is recorded, and the leaf stays one.",
             edits,
-            name is not None and not _is_saved(failure, name),
+            safe,
         ),
         tensor=name,
     )

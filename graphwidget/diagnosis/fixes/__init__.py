@@ -38,6 +38,7 @@ FIX_IDS = {
     "clone_before_inplace": "write to a copy, or read from one",
     "zero_grad_or_step_order": "move a step or a `zero_grad`",
     "under_no_grad": "write under `torch.no_grad()`",
+    "plain_buffer": "make what is filled without `requires_grad=True`",
     # no graph, or no gradient
     "unfreeze": "let a tensor require grad",
     "save_less": "let one graph save less",

@@ -17,7 +17,7 @@ from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.containers import begins_empty
 from graphwidget.diagnosis.source.paths import local, root_of
-from graphwidget.model import CellRun, Fix, Record, Snapshot
+from graphwidget.model import BackwardCall, CellRun, Fix, Record, Snapshot
 
 _STAYS = ("module", "parameter", "leaf", "leaves", "buffer", "optimizer", "loader", "object")
 
@@ -54,6 +54,21 @@ def destroys(record: Record, fix: Fix, graph: Snapshot | None = None) -> str:
         if change.how == "deleted" and read_later(record, change.path, fix.at):
             return f"`{change.path}`, which is read later"
     return ""
+
+
+def stops_training(record: Record, fix: Fix, call: BackwardCall | None) -> bool:
+    """Whether a fix takes from leaves what they were trained by: gradients from earlier calls of the same line.
+
+    Only leaves that steps have modified count. What another line trains may be meant to be cut off here.
+    """
+    if not fix.starves or call is None:
+        return False
+    earlier = [
+        one for one in record.calls if one.n < call.n and one.result == "ok" and one.place.spot == call.place.spot
+    ]
+    reached = {path for one in earlier for path in one.reached}
+    stepped = {path for write in record.writes if write.optimizer for path in write.paths}
+    return not reached.isdisjoint(fix.starves) and not stepped.isdisjoint(fix.starves)
 
 
 def changes(record: Record, edit: Collection[str]) -> Iterator[Change]:

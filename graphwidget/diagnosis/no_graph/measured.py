@@ -43,7 +43,7 @@ def instead(record: Record, call: BackwardCall, found: Cause, cause_of: Callable
     meant = meant or list(lineage.behind_root)
     if not meant and found.place is None:
         meant = _only_numbers(lineage)
-    if any(_is_at(record, found, cut.lines) for cut in meant):
+    if any(_is_at(record, found, cut.lines, switched=not cut.grad_mode) for cut in meant):
         return found
     cuts = [one for cut in meant if (one := cut_at(record, cut)) is not None]
     return cause_of(cuts[0]._replace(alone=len(cuts) == 1)) if cuts else found
@@ -92,8 +92,8 @@ def _run_of(record: Record, line: TextLine) -> CellRun | None:
     return fitting[-1] if fitting else None
 
 
-def _is_at(record: Record, cause: Cause, lines: tuple[TextLine, ...]) -> bool:
-    """Whether a cause is at one of some lines, or at the block or decorator around one."""
+def _is_at(record: Record, cause: Cause, lines: tuple[TextLine, ...], *, switched: bool = False) -> bool:
+    """Whether a cause is at one of some lines, or at the block around one. `switched`: or at a decorated function."""
     place = cause.place
     if place is None or place.line is None:
         return False
@@ -102,7 +102,8 @@ def _is_at(record: Record, cause: Cause, lines: tuple[TextLine, ...]) -> bool:
         if run is not None and (run.file, run.cell) == (place.file, place.cell):
             around = source.statements_at(run.source, line.line)
             begun = {one.lineno for one in around if not isinstance(one, (ast.FunctionDef, ast.ClassDef))}
-            if place.line in begun | {line.line}:
+            decorated = {one.lineno for one in around if isinstance(one, ast.FunctionDef) and one.decorator_list}
+            if place.line in begun | {line.line} | (decorated if switched else set()):
                 return True
     return False
 

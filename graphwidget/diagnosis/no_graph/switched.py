@@ -10,14 +10,15 @@ from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.origins import Origins
 from graphwidget.diagnosis.no_graph.values import Spot
+from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import place_of, where
 from graphwidget.model import CellRun, Fix
 
-__all__ = ["in_force", "switched_off"]
+__all__ = ["by_a_generator", "in_force", "switched_off"]
 
+_OFF = re.compile(r"^\s*[\w.]*set_grad_enabled\((?!True)", re.MULTILINE)
 _ON = re.compile(r"set_grad_enabled\((?!False)")
 
 
@@ -74,6 +75,82 @@ def switched_off(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str
         if found is not None:
             return _off(runs, *found, made_of, (text, made))
     return None
+
+
+def by_a_generator(origins: Origins, made_of: list[str]) -> Cause | None:
+    """The one generator of the program that yields inside a `with` that switches grad mode off.
+
+    While it waits for the next value to be asked for, its `with` is open for everybody.
+    """
+    runs = list(origins.values.runs)
+    if origins.values.scene.grad_mode is not False or any(_OFF.search(run.source) for run in runs):
+        return None
+    found = [
+        (run, made, outer)
+        for run in runs
+        for made in source.nodes_of(run.source)
+        if isinstance(made, ast.FunctionDef)
+        and any(re.search(rf"(?<!def )\b{made.name}\(", one.source) for one in runs)
+        for outer in _open_at_yields(made)
+    ]
+    if len(found) != 1:
+        return None
+    run, made, outer = found[0]
+    place, switch = place_of(run, outer.lineno), ast.unparse(outer.items[0].context_expr)
+    words = f"Compute inside `with {switch}:` ({where(place)}), and `yield` behind it."
+    mode = switch.replace("inference_mode", "no_grad")  # no backward can use what inference mode has made
+    edits = _behind(run, outer) if mode == switch else ()
+    if not edits and (edits := _decorated(run, made, outer, mode)):
+        words = (
+            f"Put `@{mode}` on `{made.name}` instead of the `with` ({where(place)}): torch leaves it at each `yield`."
+        )
+    fix = Fix("remove_no_grad", words, False, line_of(place), edits=edits)
+    return Cause(
+        f"`{made.name}` is a generator that yields inside `with {switch}:` ({where(place)}). Between two values that "
+        f"stays open, and grad mode is off for the code that uses them, too: `{made_of[0]}` was computed there.",
+        fix,
+        place,
+    )
+
+
+def _open_at_yields(made: ast.FunctionDef) -> list[ast.With]:
+    """The blocks of a generator that surely switch grad mode off and are open when it yields."""
+    own = [one for one in source.own_statements(made.body) if isinstance(one, ast.With)]
+    return [
+        one
+        for one in own
+        if any(grad_modes.switches_off(item.context_expr) for item in one.items)
+        and any(_yields(inner) for inner in source.own_statements(one.body))
+    ]
+
+
+def _yields(statement: ast.stmt) -> bool:
+    """Whether a statement, without those inside it, yields."""
+    below = [n for n in ast.iter_child_nodes(statement) if not isinstance(n, ast.stmt)]
+    return any(isinstance(n, (ast.Yield, ast.YieldFrom)) for one in below for n in ast.walk(one))
+
+
+def _behind(run: CellRun, outer: ast.With) -> text_edit.Edits:
+    """Move the one `yield` of a block behind it, if it is its last statement and computes nothing."""
+    yielding = [one for one in source.own_statements(outer.body) if _yields(one)]
+    last = outer.body[-1]
+    computes = any(isinstance(n, (ast.Call, ast.BinOp, ast.YieldFrom)) for n in ast.walk(last))
+    if yielding != [last] or not isinstance(last, ast.Expr) or computes or len(outer.body) < 2:
+        return ()
+    return restore_graph.out_of_with(run.cell, run.source, outer, last)
+
+
+def _decorated(run: CellRun, made: ast.FunctionDef, outer: ast.With, switch: str) -> text_edit.Edits:
+    """A decorator in the place of a block. torch leaves the mode of a decorated generator whenever it yields.
+
+    Only if the rest of the function computes nothing whose graph may be meant.
+    """
+    rest = [one for one in made.body if one is not outer]
+    plain = all(isinstance(one, ast.Expr) and not _yields(one) for one in rest)
+    if len(outer.items) > 1 or outer not in made.body or not plain or made.decorator_list:
+        return ()
+    taken = restore_graph.out_of_with(run.cell, run.source, outer, outer.body[0])
+    return (*text_edit.insert_before(run.cell, run.source, made, [f"@{switch}"]), *taken) if taken else ()
 
 
 def _off(

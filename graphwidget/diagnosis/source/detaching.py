@@ -132,6 +132,11 @@ class _Shown:
         keys = {path[depth] for path in inside if path[depth + 1 : depth + 2] == ((last,) if last else ())}
         return size < 0 or len(keys) >= size
 
+    def _inside(self, holder: str, ends: list[str]) -> list[str]:
+        """The tensors inside of elements of a container, as far as they are known."""
+        inside = (path for path in self.tensors if path.startswith(f"{holder}["))
+        return sorted(path for path in inside if any(path.endswith(f"]{end}") for end in ends))
+
     def insides_detached(self, holder: str, ends: list[str]) -> list[str]:
         """The same for what is inside of each element of a container: ``[(h, c), (h, c)]``."""
         kind = self.kind(holder)
@@ -145,6 +150,8 @@ class _Shown:
             new = f"{{**each, {', '.join(f'{end[1:-1]}: each{end}.detach()' for end in ends)}}}"
         elif self.is_field(("each", ends[0])) or any(path.endswith(f"]{ends[0]}") for path in self.elements):
             return self._with_imports(f"{holder} = {_each(kind, holder, self.replaced('each', ends), 'each')}")
+        elif self.guessed and (found := self._inside(holder, ends)):
+            return [f"{path} = {path}.detach()" for path in found]  # the other objects may be of another kind
         else:
             over = f"{holder}.values()" if kind == "dict" else holder
             return [f"for each in {over}: {'; '.join(f'each{end} = each{end}.detach()' for end in ends)}"]

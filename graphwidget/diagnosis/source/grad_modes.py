@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from graphwidget.diagnosis.source import syntax as source
 
-__all__ = ["Switch", "around", "by_name", "condition", "decorated_by", "expressions", "switching"]
+__all__ = ["Switch", "around", "by_name", "condition", "decorated_by", "expressions", "switches_off", "switching"]
 
 _NAMES = ("no_grad", "inference_mode", "set_grad_enabled", "enable_grad")
 
@@ -30,7 +30,7 @@ def around(cell: str, statement: ast.stmt) -> Switch | None:
         if outer is statement or (outer.lineno, outer.col_offset) == (statement.lineno, statement.col_offset):
             continue
         for one in expressions(outer):
-            off = _switches_off(one)
+            off = switches_off(one)
             if off is not False:
                 return Switch(outer, ast.unparse(one), off)
             if _named(one):
@@ -74,7 +74,7 @@ def switching(tree: ast.AST) -> Iterator[tuple[str, ast.With]]:
         }
         for function in (one for one in inner if one.name in returned):
             blocks = [one for one in ast.walk(function) if isinstance(one, ast.With)]
-            off = [one for one in blocks if any(_switches_off(item.context_expr) for item in one.items)]
+            off = [one for one in blocks if any(switches_off(item.context_expr) for item in one.items)]
             calls = [ast.unparse(n.func) for one in off for n in ast.walk(one) if isinstance(n, ast.Call)]
             if len(off) == 1 and given.intersection(calls):
                 yield made.name, off[0]
@@ -95,12 +95,12 @@ def _last(node: ast.AST) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def _switches_off(node: ast.expr) -> bool | None:
+def switches_off(node: ast.expr) -> bool | None:
     """Whether grad mode is off where this is entered, or decorates; None: it may be."""
     function = node.func if isinstance(node, ast.Call) else node
     name = _last(function)
     if name not in _NAMES:
-        return None if any(_switches_off(one) is not False for one in _parts(node)) else False
+        return None if any(switches_off(one) is not False for one in _parts(node)) else False
     if name in ("no_grad", "enable_grad"):
         return name == "no_grad"
     given = list(_given(node))
@@ -130,7 +130,7 @@ def condition(text: str) -> tuple[str, bool] | None:
     except SyntaxError:
         return None
     if isinstance(node, ast.IfExp):
-        found = [answer for answer, part in ((True, node.body), (False, node.orelse)) if _switches_off(part)]
+        found = [answer for answer, part in ((True, node.body), (False, node.orelse)) if switches_off(part)]
         return (ast.unparse(node.test), found[0]) if len(found) == 1 else None
     given = list(_given(node))
     if _last(node.func if isinstance(node, ast.Call) else node) not in ("set_grad_enabled", "inference_mode"):

@@ -24,6 +24,10 @@ def change(t):
 def never():
     w.data.zero_()
 raw = w.data
+other = [p.detach().clone() * 2 for p in net.parameters()]
+slow = {name: p.clone() * 2 for name, p in net.state_dict().items()}
+def average_(slow, fast):
+    slow.mul_(0.9).add_(fast, alpha=0.1)
 """
 MARK = "  # write"  # at the end of the lines that write
 PROGRAMS = {
@@ -71,6 +75,29 @@ y.backward()""",
     "of what a convolution was given": "y = deep(v[None]).sum()\nv.data.mul_(2)  # write\ny.backward()",
     "of what was pooled": "y = torch.max_pool1d(w[None], 2).sum()\nw.data.mul_(2)  # write\ny.backward()",
     "of a copy": "y = (w ** 3).sum()\nw.clone().data.mul_(2)  # write\ny.backward()",
+    "of a copy that reads it": "y = (w ** 3).sum()\nv.data.mul_(0.9).add_(w.data, alpha=0.1)  # write\ny.backward()",
+    "an average": "y = (w ** 3).sum()\nv.data.lerp_(w.data, 0.1)  # write\ny.backward()",
+    "a target network": "y = net(x).sum()\nfor p, t in zip(net.parameters(), other):\n    t.data.copy_(p.data)\ny.backward()",
+    "an average of a state dict": """
+y = net(x).sum()
+for name, t in slow.items():
+    t.mul_(0.5).add_(net.state_dict()[name].data, alpha=0.5)
+y.backward()""",
+    "averages at once": """
+y = net(x).sum()
+torch._foreach_lerp_([t.data for t in other], [p.data for p in net.parameters()], 0.1)
+y.backward()""",
+    "by a function of the program": "y = (w ** 3).sum()\naverage_(v.data, w.data)\ny.backward()",
+    "weights that are tied": "y = (w ** 3).sum()\ntied = torch.nn.Parameter(w.data)\nv.data.copy_(tied.data)\ny.backward()",
+    "the one that is averaged": "y = (w ** 3).sum()\nw.data.mul_(0.9).add_(v.data, alpha=0.1)  # write\ny.backward()",
+    "the second of two": "y = (w ** 3).sum()\nw.data.add_(w.data)  # write\ny.backward()",
+    "by an initialiser of a bound": "y = (w ** 3).sum()\ntorch.nn.init.constant_(w.data, 2)  # write\ny.backward()",
+    "a step of another": """
+for i in range(3):
+    y = (w ** 3).sum()
+    w.grad = None
+    v.data.add_(w.data)
+    y.backward()""",
     "not run": "y = (w ** 3).sum()\nif False:\n    w.data.mul_(2)  # write\ny.backward()",
     "defined and not called": "y = (w ** 3).sum()\ndef f():\n    w.data.mul_(2)  # write\ny.backward()",
     "steps by hand": """

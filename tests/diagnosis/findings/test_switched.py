@@ -37,3 +37,38 @@ def test_under_an_if_it_is_removed_from_the_function_that_trains_as_well() -> No
     )
     (found,) = findings_of(NET, run, "for _ in range(2):\n    run(True)\n    run(False)")
     assert found.fixes[0].edit == ("- torch.set_grad_enabled(False)", "+ pass")
+
+
+STREAM = (
+    "def stream(n):\n    with torch.no_grad():\n        for _ in range(n):\n            y = net(x)\n            yield y"
+)
+USED = "for y in stream(2):\n    loss = (net(x) - y).pow(2).sum()\n    loss.backward()"
+
+
+def test_the_with_of_a_generator_that_waits_is_open_for_the_code_that_uses_it() -> None:
+    (found,) = findings_of(NET, STREAM, USED)
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (2, 2)
+    assert "`stream` is a generator that yields inside `with torch.no_grad():`" in found.text
+    assert found.fixes[0].edit[:2] == ("+ @torch.no_grad()", "  def stream(n):")
+    assert "- with torch.no_grad():" in found.fixes[0].edit and "+ for _ in range(n):" in found.fixes[0].edit
+    assert not findings_of(NET, f"@torch.no_grad()\n{STREAM.replace('with torch.no_grad()', 'if True')}", USED)
+
+
+def test_of_two_generators_none_is_named_nor_one_that_nothing_calls() -> None:
+    (found,) = findings_of(NET, STREAM, STREAM.replace("stream", "other"), f"held = other(2)\n{USED}")
+    assert "generator" not in found.text
+    unused = f"{STREAM}\n{LOSS.splitlines()[0]}"
+    (found,) = findings_of(NET, unused, "with torch.no_grad():\n    loss = net(x).sum()\nloss.backward()")
+    assert "generator" not in found.text
+
+
+def test_a_yield_at_the_end_of_the_block_is_put_behind_it() -> None:
+    stream = "def stream(n):\n    for _ in range(n):\n        with torch.no_grad():\n            y = net(x)\n            yield y"
+    (found,) = findings_of(NET, stream, USED)
+    assert found.fixes[0].edit[-2:] == ("-     yield y", "+ yield y")
+
+
+def test_in_place_of_inference_mode_a_generator_gets_a_mode_whose_values_a_backward_can_use() -> None:
+    (found,) = findings_of(NET, STREAM.replace("no_grad", "inference_mode"), USED)
+    assert "yields inside `with torch.inference_mode():`" in found.text
+    assert found.fixes[0].edit[0] == "+ @torch.no_grad()"

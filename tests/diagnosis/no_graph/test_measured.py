@@ -101,3 +101,12 @@ def test_the_line_that_keeps_a_parameter_from_its_gradient_is_the_measured_one()
     assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 1)
     other = (MeasuredCut((TextLine(1, None, 1),), "detach_", True, ("net.head.weight",)),)
     assert diagnose(replace(record, lineage=Lineage(None, cuts=other))) == diagnose(record)
+
+
+def test_a_decorated_function_around_the_measured_line_is_the_cause_that_the_text_gives() -> None:
+    net = "net = nn.Linear(1, 1)\n@torch.no_grad()\ndef evaluate(x):\n    return slope(x)"
+    slope = "def slope(x):\n    y = net(x).sum()\n    return torch.autograd.grad(y, x)"
+    lines = (TextLine(2, None, 2), TextLine(1, None, 4))
+    off = MeasuredCut(lines, "linear", False, (), True)
+    found = no_graph(net, slope, "evaluate(torch.ones(2, 1, requires_grad=True))", behind_root=(off,))
+    assert "`@torch.no_grad()` of `evaluate` (In[1], line 3) is around it" in found.text

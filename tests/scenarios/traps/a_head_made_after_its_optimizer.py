@@ -1,5 +1,5 @@
 # verified:
-# says: `net.fc = nn.Linear(4, 2)` (In[3], line 2) made them after `opt = torch.optim.SGD(
+# says: `net.fc = nn.Linear(4, 2)` (In[3], line 2) replaced them. The optimizer has the parameters that `net` had before, when `opt = torch.optim.SGD(
 # never says: again
 # %%
 import torch, torch.nn as nn

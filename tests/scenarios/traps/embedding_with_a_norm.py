@@ -1,4 +1,4 @@
-# verified:
+# verified: clone_before_inplace
 # says: `hidden = emb(ctx).mean(1)` (In[2], line 2) modified `emb.weight`
 # %%
 import torch

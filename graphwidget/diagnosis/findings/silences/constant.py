@@ -16,7 +16,7 @@ from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.wording import at, opening, short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Kind, Place, Record, Snapshot
 
-__all__ = ["find", "missing_parts", "operands"]
+__all__ = ["find", "missing_parts", "operands", "with_graph"]
 
 _ADDING = re.compile(r"(?:Add|Sub|Rsub)Backward\d+$")
 # What a loss is put together by: through these a constant part stays one.
@@ -155,7 +155,7 @@ def _of(
     what = "adds a constant to the loss, and no step goes by it" if plainly else "is a constant in the loss"
     named = source.last_name(leaves[0])
     computes, asks, flag = "computes a gradient without a graph", "its gradient was", "create_graph"
-    fixes = [_with_graph(record, gradient)]
+    fixes = [with_graph(record, gradient)]
     if found.made_by is None:
         computes, asks = "puts gradients without a graph into `.grad`", "the `.grad` that it reads was"
         asked = asked_instead(record, found.run, found.read, gradient) if found.run and found.read else None
@@ -176,7 +176,8 @@ def _of(
     )
 
 
-def _with_graph(record: Record, gradient: BackwardCall) -> Fix:
+def with_graph(record: Record, gradient: BackwardCall) -> Fix:
+    """Build a graph for a gradient."""
     spot, cells = at(gradient.place), Cells.of(record)
     statement = cells.statement(spot) if spot is not None else None
     edits: text_edit.Edits = ()

@@ -9,6 +9,7 @@ from dataclasses import replace
 from graphwidget.diagnosis.findings.no_grad import where_cut, where_made_anew, where_made_numbers
 from graphwidget.diagnosis.findings.silences import unheld
 from graphwidget.diagnosis.findings.silences.cut_before_root import cut_before_root, uncut
+from graphwidget.diagnosis.findings.silences.inner_gradients import graphs_built, inner_gradients, said_of
 from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf
 from graphwidget.diagnosis.no_graph.way_forward import why_cut
 from graphwidget.diagnosis.source import paths, text_edit
@@ -94,6 +95,9 @@ def _of(
             how = f"runs under `{cut.by}`" if cut.around is not None else f"{why_cut(cut.by)}"
             why += f" {line} uses what is computed from them, and {how}."
             fixes, cutting = (uncut(record, call, cut),), (cut.by,)
+        elif gradients := inner_gradients(record, call, step.paths):
+            why += f" {said_of(gradients, named)}"
+            cause, fixes, cutting = gradients[0].place, (graphs_built(record, gradients),), ("create_graph",)
     elif given:
         whose = f"`{owner}`" if owner else "the optimizer"
         why = f"The backward before it gave gradients to {names(given)}, which {whose} does not have."

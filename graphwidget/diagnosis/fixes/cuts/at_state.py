@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from graphwidget.diagnosis.fixes.cuts.cut import Cut, CuttingContext
 from graphwidget.diagnosis.fixes.cuts.state import Use, edges, with_the_name
 from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.source.tensor_or_not import when_tensor
 from graphwidget.diagnosis.wording import short, spoken
 
@@ -33,8 +34,11 @@ def _before_use(context: CuttingContext, use: Use) -> Cut | None:
             names = [f"{path}{inside}" for inside in _inside(context, path)]
             if not names:  # it may be a tensor, or a tuple of them
                 return _in_words(context, use, path)
-        new = with_the_name(context.detaching.lines(names), names, path) if names else [f"{path} = {path}.detach()"]
-        sure = sure and (not names or context.detaching.sure(names))
+        elements = [name for name in names if local(name).endswith("]")]
+        new = [f"{path} = {path}.detach()"]
+        if elements or context.detaching.is_field(path):
+            new = with_the_name(context.detaching.lines(names), names, path)
+        sure = sure and (not elements or context.detaching.sure(names))
         if context.detaching.is_field(path) and any(line.startswith(f"{path} = ") for line in new):
             return None
         condition = when_tensor(context.cells, (use.spot[0], use.statement.lineno), path)

@@ -14,6 +14,7 @@ from graphwidget.diagnosis.reuse.named_edges import NamedEdges
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Spot
+from graphwidget.diagnosis.source.paths import root_of
 from graphwidget.diagnosis.wording import lines_of
 from graphwidget.model import Place
 
@@ -52,9 +53,18 @@ def _reads(setting: Setting, place: Place, spot: Spot, names: Collection[str]) -
     """
     spots, home = lines_of(place), setting.function_of(spot)
     inside = next((at for at, one in enumerate(spots) if setting.function_of(one) == home), 0)
-    found = [s for cell, line in spots[inside:] for s in source.statements_at(setting.text_of_cell(cell), line)[-1:]]
-    read = {part for s in found for path in source.paths_read(s) for part in _parts(path)}
+    texts = [(one, setting.text_of_cell(one[0])) for one in spots[inside:]]
+    found = [(one, s) for one, text in texts for s in source.statements_at(text, one[1])[-1:]]
+    read = {part for at, s in found for path in source.paths_read(s) for part in _from_outside(setting, home, at, path)}
     return not found or not read.isdisjoint(names)
+
+
+def _from_outside(setting: Setting, home: Spot, spot: Spot, path: str) -> set[str]:
+    """The parts of a path that a line reads, without a variable of its own function, if that is not `home`."""
+    name = root_of(path)
+    inner = setting.function_of(spot) != home
+    own = inner and not source.is_from_outside(setting.text_of_cell(spot[0]), spot[1], name)
+    return _parts(path) - {name} if own else _parts(path)
 
 
 def _lines(statement: ast.stmt) -> range:
@@ -62,7 +72,8 @@ def _lines(statement: ast.stmt) -> range:
 
 
 def _parts(path: str) -> set[str]:
-    """The variable and the attributes of a path."""
+    """The variable and the attributes of a path; of what a call returns, the attributes."""
+    path = path[path.rfind(")") + 1 :]
     first, *rest = re.findall(r"\.?\w+", re.sub(r"\[[^]]*\]", "", path)) or [path]
     return {first, *rest}
 

@@ -119,3 +119,81 @@ def test_an_inference_tensor_that_an_object_keeps_is_named() -> None:
     )
     (found,) = findings_of(room, "with torch.inference_mode():\n    room.far.sum()", "(w * room.far).sum().backward()")
     assert found.headline == "`room.kept` is an inference tensor." and found.tensor == "room.kept"
+
+
+# ------------------------------------------------------------------ a leaf that is filled
+
+FILL = """def fill(steps):
+    outputs = torch.zeros(steps, 4, 1{flag}
+    state = x
+    for i in range(steps):
+        state = [net(state).expand(4, 3)][0]
+        outputs[i] = {written}
+    return outputs
+"""
+
+
+def filled(flag: str = ", requires_grad=True)", written: str = "state[:, :1]", more: str = ""):
+    return only(NET, FILL.format(flag=flag, written=written), f"out = fill(2){more}").fixes
+
+
+def test_a_buffer_that_is_filled_with_computed_values_is_made_without_the_flag() -> None:
+    for flag in (", requires_grad=True)", ").requires_grad_()"):
+        (fix,) = filled(flag)
+        assert fix.id == "plain_buffer" and fix.verified
+        assert fix.edit[-1:] == ("+ outputs = torch.zeros(steps, 4, 1)",)
+    (fix,) = filled(written="net(x)")
+    assert fix.id == "plain_buffer"
+
+
+def test_a_total_that_losses_are_added_to_is_made_without_the_flag() -> None:
+    (fix,) = only(NET, "total = torch.zeros(1, requires_grad=True)\nfor one in x:\n    total += net(one)").fixes
+    assert fix.id == "plain_buffer" and fix.edit[:2] == (
+        "- total = torch.zeros(1, requires_grad=True)",
+        "+ total = torch.zeros(1)",
+    )
+
+
+def test_a_step_by_hand_is_made_under_no_grad() -> None:
+    (fix,) = only(
+        "w = torch.ones(3, requires_grad=True)", "(w * w).sum().backward()\nw -= 0.1 * w.grad + 0.01 * w"
+    ).fixes
+    assert (fix.id, fix.verified) == ("under_no_grad", True)
+
+
+def test_a_leaf_whose_grad_is_read_is_filled_as_a_copy() -> None:
+    (fix,) = filled(more="\nout.backward()\nprint(outputs.grad)")
+    assert (fix.id, fix.edits, fix.verified) == ("clone_before_inplace", (), False)
+
+
+def test_a_leaf_that_is_filled_with_values_without_a_graph_stays_one() -> None:
+    for written in ("x[:, :1]", "state[:, :1].detach()", "net.bias"):
+        (fix,) = filled(written=written)
+        assert (fix.id, fix.verified) == ("under_no_grad", True)
+
+
+# ------------------------------------------------------------------ `.grad` of what another line has computed
+
+SALIENCY = """def saliency(image):
+    net.zero_grad()
+{calls}
+    return image.grad.abs()
+"""
+
+
+def saliency(calls: str):
+    return only(NET, SALIENCY.format(calls=calls), "y = (x.clone().requires_grad_() * 2).tanh()", "saliency(y)").fixes
+
+
+def test_the_grad_of_a_computed_argument_is_asked_for_before_the_call() -> None:
+    (fix,) = saliency("    net(image).sum().backward()")
+    assert (fix.id, fix.verified) == ("retain_grad", True)
+    assert fix.edit[:1] == ("+ image.retain_grad()",) and "backward()" in fix.edit[1]
+
+
+def test_it_is_not_asked_for_where_the_call_may_be_of_another_tensor() -> None:
+    for calls in (
+        "    for _ in range(1):\n        net(image).sum().backward()",
+        "    net(image).sum().backward()\n    image = image * 2",
+    ):
+        assert not any(fix.edits for fix in saliency(calls))

@@ -84,7 +84,7 @@ def dropped(keyword: str) -> Edit:
         here = [(site.place.cell, site.text, one) for one in site.calls() if _keyword(one, keyword) is not None]
         there = [(run.cell, run.source, one) for run, one in site.makers if _keyword(one, keyword) is not None]
         found = here or there
-        return _without_argument(*found[0], keyword) if len(found) == 1 else ()
+        return without_argument(*found[0], keyword) if len(found) == 1 else ()
 
     return edit
 
@@ -188,7 +188,7 @@ def as_list(site: Site) -> Edits:
                     inner = whole[1:-1] if isinstance(value, ast.GeneratorExp) else whole
                     return text_edit.replace_node(run.cell, run.source, value, f"list({inner})")
         if given is not None and syntax.last_name(ast.unparse(call.func)) == "backward":
-            return _without_argument(site.place.cell, site.text, call, "inputs")
+            return without_argument(site.place.cell, site.text, call, "inputs")
     return ()
 
 
@@ -253,7 +253,7 @@ def _keyword(call: ast.Call, name: str) -> ast.expr | None:
     return next((one.value for one in call.keywords if one.arg == name), None)
 
 
-def _without_argument(cell: int | None, text: str, call: ast.Call, keyword: str) -> Edits:
+def without_argument(cell: int | None, text: str, call: ast.Call, keyword: str) -> Edits:
     """Remove a keyword argument of a call, and the comma that is then too many."""
     given = sorted([*call.args, *call.keywords], key=lambda one: text_edit.span(text, one))
     at = next((i for i, one in enumerate(given) if isinstance(one, ast.keyword) and one.arg == keyword), None)

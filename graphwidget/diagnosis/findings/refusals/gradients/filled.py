@@ -1,0 +1,119 @@
+"""A buffer that was made with ``requires_grad=True``, and is then filled with values that have a graph.
+
+Under ``no_grad`` nothing that these values come from would learn by them. The buffer must not be a leaf that requires
+grad: it then becomes a part of the graph by what is written to it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from graphwidget.diagnosis.findings.failure import Failure
+from graphwidget.diagnosis.findings.refusals.checks.edits import without_argument
+from graphwidget.diagnosis.source import inplace_statements as inplace
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.source.torch_names import OPTIMIZER
+from graphwidget.model import Fix
+
+__all__ = ["fix_of", "is_filled"]
+
+
+def is_filled(failure: Failure, name: str | None) -> bool:
+    """Whether the line writes values that have a graph into a tensor that is no Parameter."""
+    statement, target = failure.statement, failure.value(name)
+    if name is None or statement is None:
+        return False
+    if target is not None and target.type_name == "Parameter":
+        return False  # a weight is trained for itself
+    return any(_has_graph(failure, one, name) for one in _written(statement))
+
+
+def _written(statement: ast.stmt) -> list[ast.expr]:
+    if isinstance(statement, (ast.Assign, ast.AugAssign)):
+        return [statement.value]
+    calls = inplace.inplace_calls(statement)
+    return [one for call in calls for one in (*call.args, *(keyword.value for keyword in call.keywords))]
+
+
+def _has_graph(failure: Failure, expression: ast.expr, name: str) -> bool:
+    """Whether a part of an expression was measured to be computed, or is what a trained module returns.
+
+    The leaf's own values do not count: a step by hand may read them.
+    """
+    if ast.unparse(expression) == name or ast.unparse(expression).startswith((f"{name}[", f"{name}.")):
+        return False
+    if isinstance(expression, ast.Call) and isinstance(expression.func, ast.Attribute):
+        if expression.func.attr in ("detach", "item", "tolist"):
+            return False
+        if expression.func.attr in ("cpu", "to", "clone", "float"):
+            return _has_graph(failure, expression.func.value, name)
+    if isinstance(expression, ast.Attribute) and expression.attr in ("data", "grad", "shape"):
+        return False
+    value = failure.value(ast.unparse(expression))
+    if value is not None and value.kind == "tensor":
+        return bool(value.requires_grad) and value.leaf is False
+    if isinstance(expression, ast.Call):
+        called = failure.value(ast.unparse(expression.func))
+        if called is not None and called.kind == "module":
+            return bool(called.requires_grad)
+    parts = [*ast.iter_child_nodes(expression), *(k.value for k in getattr(expression, "keywords", ()))]
+    return any(_has_graph(failure, one, name) for one in parts if isinstance(one, ast.expr))
+
+
+def fix_of(failure: Failure, name: str, verified: bool) -> Fix:
+    """Make the buffer without the flag, in the one line that makes it with it; else write to a copy."""
+    made = list(_made_with_flag(failure, name))
+    if len(made) != 1 or _is_asked_for(failure, name):
+        return failure.fix(
+            "clone_before_inplace",
+            f"Write to a tensor that is no leaf: `{name} = {name}.clone()` before the first write, or make `{name}` "
+            "without `requires_grad=True`. Under `no_grad`, what is written would get no gradient.",
+        )
+    cell, line, edits = made[0]
+    return Fix(
+        "plain_buffer",
+        f"Make `{name}` without `requires_grad=True`: it requires grad by what is written to it. Under `no_grad`, that "
+        "would get no gradient.",
+        verified and not inplace.reads_what_it_writes(failure.text),
+        (cell, line) if cell is not None else None,
+        edits=edits,
+    )
+
+
+def _made_with_flag(failure: Failure, name: str) -> Iterator[tuple[int | None, int, Edits]]:
+    """The lines that make the tensor and let it require grad: of the function of the write, else of the cells."""
+    inside = source.function_at(failure.cell, failure.place.line or 0)
+    local = list(source.own_statements(inside[1].body)) if inside is not None else []
+    own = [(failure.place.cell, failure.cell, one) for one in local]
+    if not any(name in source.targets(one) for one in local):
+        runs = failure.cells.latest
+        own = [(run.cell, run.source, one) for run in runs for one in getattr(source.parse(run.source), "body", ())]
+    for cell, text, statement in own:
+        made = statement.value if isinstance(statement, ast.Assign) else None
+        if not isinstance(made, ast.Call) or name not in source.targets(statement):
+            continue
+        if isinstance(made.func, ast.Attribute) and made.func.attr == "requires_grad_" and not made.args:
+            new = ast.get_source_segment(text, made.func.value)
+            if new is not None:
+                yield cell, statement.lineno, text_edit.replace_node(cell, text, made, new)
+        elif any(one.arg == "requires_grad" and ast.unparse(one.value) == "True" for one in made.keywords):
+            yield cell, statement.lineno, without_argument(cell, text, made, "requires_grad")
+
+
+def _is_asked_for(failure: Failure, name: str) -> bool:
+    """Whether its gradient is read somewhere, or an optimizer is made of it: then it is a leaf for a reason."""
+    for run in failure.cells.latest:
+        for node in ast.walk(source.parse(run.source) or ast.Module([], [])):
+            if isinstance(node, ast.Attribute) and node.attr == "grad" and ast.unparse(node.value) == name:
+                return True
+            if isinstance(node, ast.Call) and _needs_leaves(ast.unparse(node.func)):
+                if any(ast.unparse(one) == name for one in ast.walk(node) if isinstance(one, ast.expr)):
+                    return True
+    return False
+
+
+def _needs_leaves(called: str) -> bool:
+    return bool(OPTIMIZER.search(f"{called}(")) or source.last_name(called) == "grad"
