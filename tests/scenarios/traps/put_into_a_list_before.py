@@ -1,4 +1,4 @@
-# verified: detach
+# verified:
 # %%
 import torch, torch.nn as nn
 net = nn.Linear(3, 3)
