@@ -70,7 +70,7 @@ def _values(tensor: Any) -> Any:
     if type(tensor) not in kinds or tensor.device.type != "cpu" or tensor.layout != torch.strided:
         return None  # to read a tensor of a GPU would wait for it
     try:
-        with internals.grad_mode(False):
+        with internals.grad_mode(False), internals.quiet():
             flat = tensor.detach().reshape(-1)
             return flat[:: max(1, len(flat) // MAX_VALUES)].clone().view(torch.uint8)
     except RuntimeError:
