@@ -1,5 +1,5 @@
 # verified:
-# says: Grad mode is off where `loss.backward()` runs
+# says: `fast` is a generator that yields inside `with torch.no_grad():` (In[1], line 4)
 # never says: Nothing that | requires_grad=True
 # %%
 import contextlib, torch, torch.nn as nn
