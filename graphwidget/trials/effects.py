@@ -40,6 +40,7 @@ class Effects:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
+        self._within = os.path.join(os.path.realpath(folder), "")
         self._since = _now_of_files()
         self._files: dict[str, None] = {}
         self._others: dict[str, None] = {}
@@ -87,7 +88,7 @@ class Effects:
         name = os.path.abspath(os.path.join(_path_of(open_folder), os.fsdecode(path)))
         if "__pycache__" not in name and not name.startswith(_LOCAL) and len(self._files) < _MOST_ENTRIES:
             real = os.path.realpath(name)
-            within = os.path.realpath(self._folder) + os.sep
+            within = self._within
             private = [one for one in self._private if f"{real}{os.sep}".startswith(one)]
             # What lies below the folder of the program is its own, even if that is a folder for temporary files.
             own = real.startswith(within) and all(within.startswith(one) for one in private)
@@ -95,7 +96,12 @@ class Effects:
                 self._files[name] = None
 
     def _changed_files(self) -> list[str]:
-        """Files below the working directory that are newer than the beginning, but for what we print to."""
+        """Files below the working directory that are newer than the beginning, but for what we print to.
+
+        Not where the folder for temporary files is in it: every program writes there.
+        """
+        if os.path.join(os.path.realpath(tempfile.gettempdir()), "").startswith(self._within):
+            return []
         ours = {(one.st_dev, one.st_ino) for one in map(os.fstat, (1, 2))}
         found: list[str] = []
         folders, seen = [self._folder], 0

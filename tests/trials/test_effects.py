@@ -48,6 +48,22 @@ def test_what_would_happen_again_is_seen(tmp_path, what):
     assert done.stdout.splitlines()[-1:] == [f"seen: {expected}"], done.stderr
 
 
+@pytest.mark.parametrize("folder", ["tmp", "."])
+def test_files_of_others_in_a_folder_for_temporary_files_are_not_the_programs(tmp_path, monkeypatch, folder):
+    """The program was started there, or above it: what changes may be anybody's."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    seen = effects.Effects(str(tmp_path / folder))
+    seen._since = 0
+    (tmp_path / "tmp" / "others.txt").write_text("x")
+    assert seen._changed_files() == [] and seen.end() == ""
+    inside = effects.Effects(str(tmp_path / "tmp" / "project"))
+    inside._since = 0
+    (tmp_path / "tmp" / "project").mkdir()
+    (tmp_path / "tmp" / "project" / "own.txt").write_text("x")
+    assert "own.txt" in inside.end()
+
+
 def test_the_end_of_the_interpreter_is_quiet():
     """Python reports to the hook until the very end, when it has set the names of modules to None."""
     program = (
