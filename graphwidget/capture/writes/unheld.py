@@ -115,7 +115,8 @@ class Unheld:
         found = []
         for ref in self._optimizers.values():
             groups = vars(one).get("param_groups", ()) if (one := ref()) is not None else ()
-            for parameter in (each for group in groups for each in group["params"]):
+            held = (each for group in groups for each in group["params"])
+            for parameter in (one for one in held if issubclass(type(one), torch.nn.Parameter)):
                 at = self.watched.position(parameter)
                 nameless = at is None or _OF_OPTIMIZER in self.watched.paths[at]
                 if nameless and internals.requires_grad(parameter) and internals.grad(parameter) is None:

@@ -166,3 +166,13 @@ def test_a_choice_of_parameters_is_no_mistake() -> None:
         '[{"params": m.parameters(), "weight_decay": 0.0}]', '[p for n, p in m.named_parameters() if "body" in n]'
     )
     assert not _untrained(chosen)
+
+
+def test_a_tensor_that_only_the_optimizer_has_was_no_parameter_of_a_module() -> None:
+    made = (
+        "base = nn.Linear(3, 3).requires_grad_(False)\n"
+        "opt = torch.optim.SGD([p for p in base.parameters() if p.requires_grad] or "
+        "[torch.zeros(1, requires_grad=True)], lr=0.1)\n"
+        "parts = {0: nn.Linear(3, 1)}\nnet = lambda x: parts[0](base(x))"
+    )
+    assert not [one for one in findings_of(made, LOOP) if "replaced" in one.text or "old ones" in one.text]
