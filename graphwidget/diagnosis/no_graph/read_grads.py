@@ -29,11 +29,8 @@ def maker(record: Record, call: BackwardCall) -> BackwardCall | None:
 
 def built_by_backward(record: Record, made: BackwardCall) -> Fix:
     """Let the backward build a graph for what it puts into `.grad`."""
-    spot, cells = at(made.place), Cells.of(record)
-    statement = cells.statement(spot) if spot is not None else None
-    edits: text_edit.Edits = ()
-    if spot is not None and statement is not None:
-        edits = text_edit.with_keyword(spot[0], cells.text(spot[0]), statement, "create_graph=True")
+    spot = at(made.place)
+    edits = Cells.of(record).with_keyword(spot, "create_graph=True")
     return Fix(
         "create_graph",
         f"Pass `create_graph=True` in {short(made.place.source)} ({where(made.place)}), if the loss is to train by it, "

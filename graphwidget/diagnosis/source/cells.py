@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterable
 from functools import cached_property
 
-from graphwidget.diagnosis.source import syntax
+from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.model import CellRun, Record
 
 __all__ = ["Cells", "Spot"]
@@ -65,6 +66,13 @@ class Cells:
         """The cell and first line of the statement at a line: one statement may have several lines."""
         around = syntax.statements_at(self.text(spot[0]), spot[1]) if spot is not None else []
         return (spot[0], around[-1].lineno) if spot is not None and around else spot
+
+    def with_keyword(self, spot: Spot | None, keyword: str) -> Edits:
+        """The statement at a line with one keyword more in its call of the engine; nothing where it is not known."""
+        statement = self.statement(spot) if spot is not None else None
+        if spot is None or statement is None:
+            return ()
+        return text_edit.with_keyword(spot[0], self.text(spot[0]), statement, keyword)
 
     def statement(self, at: Spot) -> ast.stmt | None:
         """The innermost statement that has a line."""

@@ -11,7 +11,6 @@ from graphwidget.diagnosis.no_graph.from_gradients import Line, parts
 from graphwidget.diagnosis.no_graph.read_grads import asked_instead, built_by_backward, maker
 from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.wording import at, opening, short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Kind, Place, Record, Snapshot
@@ -178,11 +177,8 @@ def _of(
 
 def with_graph(record: Record, gradient: BackwardCall) -> Fix:
     """Build a graph for a gradient."""
-    spot, cells = at(gradient.place), Cells.of(record)
-    statement = cells.statement(spot) if spot is not None else None
-    edits: text_edit.Edits = ()
-    if spot is not None and statement is not None:
-        edits = text_edit.with_keyword(spot[0], cells.text(spot[0]), statement, "create_graph=True")
+    spot = at(gradient.place)
+    edits = Cells.of(record).with_keyword(spot, "create_graph=True")
     return Fix(
         "create_graph",
         f"If the loss is to train by it, pass `create_graph=True` ({where(gradient.place)}). If it is meant as a "
