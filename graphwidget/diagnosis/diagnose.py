@@ -35,6 +35,7 @@ from graphwidget.diagnosis.findings.refusals.checks import checks
 from graphwidget.diagnosis.findings.refusals.gradients import not_a_number, unlike, without_formula
 from graphwidget.diagnosis.findings.refusals.user_code import hooks, own_code
 from graphwidget.diagnosis.findings.silences import (
+    closure,
     computed_parameter,
     constant,
     constant_penalty,
@@ -106,6 +107,7 @@ DETECTORS: tuple[Detector, ...] = (
     constant.find,
     constant_penalty.find,
     kept_grads.find,
+    closure.find,
     steps_by_hand.find,
     loop_order.find,
     custom.find,
