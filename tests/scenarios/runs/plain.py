@@ -49,6 +49,13 @@ def run_order(header: Sequence[str], cells: int) -> list[int]:
     return list(range(1, cells + 1))
 
 
+def order_of(path: str) -> str:
+    """Return the value of ``--order`` for a program that gives its own order, else an empty text."""
+    header, _ = parse(path)
+    order = run_order(header, 0)
+    return ",".join(map(str, order))
+
+
 def cell_of(filename: str) -> int | None:
     """Return the cell that was compiled under this file name, counted from 1."""
     found = re.match(r"<scenario (\S+) cell (\d+)>$", filename)

@@ -10,7 +10,7 @@ import types
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from plain import Runner, cell_of, quiet
+from runs.plain import Runner, cell_of, quiet
 
 LARGEST = 20_000  # nodes of a graph whose nodes get hooks
 DEEPEST = 4  # nesting levels of containers that are searched

@@ -11,15 +11,15 @@ import tempfile
 import traceback
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import nbformat  # noqa: F401 (imported here so that no fork has to)
-import plain
 import torch
 from IPython.core import ultratb
 
 import graphwidget.programs.running  # noqa: F401
 from graphwidget import cli
+from runs import plain
 
 
 def in_child(arguments, out, err):

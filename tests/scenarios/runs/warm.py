@@ -6,22 +6,21 @@ import subprocess
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-import score
+from runs import plain
 
-HERE = Path(__file__).parent
+WORKER = Path(__file__).parent / "forked.py"
 
 
 @functools.cache
 def worker():
     """Return a process that has already imported torch; see forked.py."""
-    command = [sys.executable, str(HERE / "forked.py")]
+    command = [sys.executable, str(WORKER)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def forked(path):
     """Return (document, reason why there is none) for a program, run in a fork of the worker."""
-    worker().stdin.write(f"{path}\t{score.order_of(path)}\n")
+    worker().stdin.write(f"{path}\t{plain.order_of(path)}\n")
     worker().stdin.flush()
     line = worker().stdout.readline()
     return json.loads(line) if line else (None, "the worker has died")
