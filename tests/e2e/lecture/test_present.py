@@ -7,9 +7,9 @@ from harness import rest, screenshot, wait_for
 
 pytestmark = pytest.mark.e2e
 
-HERE = Path(__file__).resolve().parent
-COVERED = (HERE / "flaws.js").read_text()
-LECTURE = (HERE.parents[1] / "js" / "test" / "programs" / "lecture.py").read_text().split("# %%\n")[1:]
+TESTS = Path(__file__).resolve().parents[1]
+COVERED = (TESTS / "pages" / "flaws.js").read_text()
+LECTURE = (TESTS.parents[1] / "js" / "test" / "programs" / "lecture.py").read_text().split("# %%\n")[1:]
 TEMP_LIST = 11  # the section whose second call fails at what `temp[0]` kept
 WIDE, NARROW = {"width": 1440, "height": 1000}, {"width": 900, "height": 1000}
 

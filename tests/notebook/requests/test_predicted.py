@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from test_actions import FORWARD, Stage
-
-
-@pytest.fixture
-def stage() -> Iterator[Stage]:
-    stage = Stage()
-    stage.cell(FORWARD)
-    yield stage
-    stage.tracker.stop()
+from stage import Stage
 
 
 def place(stage: Stage, node: str, slot: str) -> list[int]:

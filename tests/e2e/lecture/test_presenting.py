@@ -2,7 +2,7 @@
 
 import pytest
 from harness import wait_for
-from test_live_graph import LOAD, SEED_002, SEED_002_LOOP, clean
+from small_graphs import LOAD, SEED_002, SEED_002_LOOP, clean
 
 pytestmark = pytest.mark.e2e
 

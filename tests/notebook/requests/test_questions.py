@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from test_actions import Stage
+from stage import Stage
 
-from graphwidget.notebook import actions
+from graphwidget.notebook.requests import actions
 
 TRUNK = """import torch
 w, v = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)

@@ -96,14 +96,14 @@ def follow(tracker: Tracker) -> None:
 
 
 def _followed(tracker: Tracker, place: str) -> None:
-    from graphwidget.programs.own_tracker import follow_to_the_end
+    from graphwidget.programs.recording.own_tracker import follow_to_the_end
 
     follow_to_the_end(tracker, place, most_mb())
 
 
 def _start() -> None:
     def start() -> None:
-        from graphwidget.programs.own_tracker import track_this_process
+        from graphwidget.programs.recording.own_tracker import track_this_process
 
         place = wanted()
         if place is not None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from IPython.display import DisplayHandle
 
     from graphwidget.capture.tracker import Tracker
-    from graphwidget.notebook.widget import AutogradView
+    from graphwidget.notebook.views.widget import AutogradView
 
 __all__ = ["Standing", "beside", "is_watched"]
 

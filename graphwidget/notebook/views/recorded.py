@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from graphwidget.capture.calls.hues import Hues
 from graphwidget.model import Drawing, Snapshot, TensorRef
 from graphwidget.notebook.sources import OutOfDate
-from graphwidget.notebook.widget import AutogradView
+from graphwidget.notebook.views.widget import AutogradView
 
 if TYPE_CHECKING:
     import torch

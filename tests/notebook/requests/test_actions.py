@@ -1,92 +1,20 @@
+"""Requests of the page: each is answered, and a click runs the real call."""
+
 from __future__ import annotations
 
 import json
 import sys
 import threading
-import time
-import weakref
-from collections.abc import Iterator
 from inspect import signature
 
 import pytest
 import torch
-from cells import Notebook
 from read_wire import small
+from stage import FORWARD, Stage
 
-from graphwidget.diagnosis.diagnose import diagnose
 from graphwidget.engine import forecast as engine
 from graphwidget.exports.formats import FORMATS
-from graphwidget.model import CellRun
-from graphwidget.notebook.actions import Actions
-from graphwidget.notebook.offers import Offers
-from graphwidget.notebook.requests import VERBS
-from graphwidget.notebook.sources import TrackerSource
-from graphwidget.notebook.turns import Turns
-
-
-class Stage:
-    """A namespace that is tracked, and a page that asks."""
-
-    def __init__(self) -> None:
-        self.notebook = Notebook(diagnose=diagnose)
-        self.names, self.tracker = self.notebook.namespace, self.notebook.tracker
-        self.source = TrackerSource(self.tracker, lambda: self.names)
-        self.turns, self.offers = Turns(), Offers()
-        self.replies: list[dict] = []
-        self.rerun: list[CellRun] = []
-        self.actions = Actions(self.offers, self.turns, self.replies.append, self.refresh, rerun=self._run_again)
-        self.actions.source = self.source
-
-    def refresh(self) -> None:
-        self.offers.update(self.source.drawing())
-
-    def _run_again(self, run: CellRun) -> None:
-        self.rerun.append(run)
-
-    def cell(self, source: str) -> None:
-        """Run a cell as the extension would."""
-        assert self.notebook.run(source) is None
-        self.refresh()
-
-    def ask(self, verb: str, **arguments) -> dict:
-        self.actions.handle({"id": len(self.replies) + 1, "verb": verb, **arguments})
-        return self.replies[-1]
-
-    def result(self, verb: str, **arguments) -> dict:
-        reply = self.ask(verb, **arguments)
-        assert reply["ok"], reply
-        return reply["result"]
-
-    def run_anyway(self, path: str, **arguments) -> dict:
-        """Press the button of a call that would raise, and say yes."""
-        asks = self.result("backward", root=self.root(path), **arguments)["asks"]
-        return self.result("backward", root=self.root(path), confirmed=asks["key"], **arguments)
-
-    def refusal(self, verb: str, **arguments) -> str:
-        reply = self.ask(verb, **arguments)
-        assert reply["ok"] is False
-        return reply["error"]["message"]
-
-    def root(self, path: str) -> int:
-        return next(offer.id for offer in self.offers.current.values() if path in offer.ref.paths)
-
-    def states(self) -> set[str]:
-        words = {saved.state.word for node in self.tracker.snapshot().nodes for saved in node.saved}
-        return words - {"unsaved"}
-
-
-FORWARD = """import torch
-w = torch.ones(3, requires_grad=True)
-loss = (w * torch.arange(3.)).exp().sum()
-"""
-
-
-@pytest.fixture
-def stage() -> Iterator[Stage]:
-    stage = Stage()
-    stage.cell(FORWARD)
-    yield stage
-    stage.tracker.stop()
+from graphwidget.notebook.requests.verbs import VERBS
 
 
 def test_ping_is_answered(stage: Stage) -> None:
@@ -320,104 +248,6 @@ def test_rebuild_of_a_graph_from_unknown_cells_is_refused(stage: Stage) -> None:
     assert stage.offers.current[stage.root("odd")].runs is None
     assert "not known" in stage.refusal("rebuild", root=stage.root("odd"))
     assert stage.rerun == []
-
-
-def test_a_click_during_a_cell_waits_and_runs_after_it(stage: Stage) -> None:
-    token = object()
-    stage.turns.cell_begins(token, "In[7]")
-    stage.actions.handle({"id": 1, "verb": "backward", "root": stage.root("loss")})
-    assert stage.replies == [{"id": 1, "queued": {"behind": "In[7]"}}]
-    assert stage.names["w"].grad is None
-    assert stage.result("forecast", root=stage.root("loss"))["backward"]["ok"], "asking need not wait"
-    stage.turns.cell_ends(token)
-    assert stage.replies[-1]["result"]["raised"] is None and stage.names["w"].grad is not None
-
-
-def test_a_waiting_click_can_be_cancelled(stage: Stage) -> None:
-    token = object()
-    stage.turns.cell_begins(token, "In[7]")
-    stage.actions.handle({"id": 50, "verb": "backward", "root": stage.root("loss")})
-    assert stage.result("cancel", request=50) == {"cancelled": 50}
-    said = {"kind": "status", "text": "Cancelled. Nothing has run.", "next": ""}
-    assert stage.replies[-2] == {"id": 50, "ok": True, "result": {"said": said}}
-    stage.turns.cell_ends(token)
-    assert stage.names["w"].grad is None
-    assert "nothing to cancel" in stage.refusal("cancel", request=50)
-
-
-def test_a_waiting_click_on_a_root_that_the_cell_replaces_is_out_of_date(stage: Stage) -> None:
-    token = object()
-    stage.turns.cell_begins(token, "In[2]")
-    stage.actions.handle({"id": 1, "verb": "backward", "root": stage.root("loss")})
-    stage.cell("loss = (w * 9).sum()")
-    stage.turns.cell_ends(token)
-    assert "out of date" in stage.replies[-1]["error"]["message"] and stage.names["w"].grad is None
-
-
-def test_a_second_click_while_the_first_runs_waits_for_it(stage: Stage) -> None:
-    inside, go_on = threading.Event(), threading.Event()
-
-    def hook(grad: object) -> None:
-        inside.set()
-        go_on.wait(10)
-
-    stage.names["w"].register_hook(hook)
-    stage.cell("loss = (w * 2).sum()")
-    root = stage.root("loss")
-    first = threading.Thread(target=stage.actions.handle, args=({"id": 1, "verb": "backward", "root": root},))
-    first.start()
-    assert inside.wait(10)
-    stage.actions.handle({"id": 2, "verb": "backward", "root": root})
-    assert stage.replies == [{"id": 2, "queued": {"behind": "backward of loss"}}]
-    assert "running already" in stage.refusal("cancel", request=1)
-    go_on.set()
-    first.join(10)
-    assert [reply["id"] for reply in stage.replies if reply.get("result")] == [1, 2]
-
-
-def test_a_cell_that_begins_waits_for_a_running_click() -> None:
-    turns, order, inside = Turns(), [], threading.Event()
-
-    def job() -> None:
-        inside.set()
-        time.sleep(0.1)
-        order.append("click")
-
-    from graphwidget.notebook.turns import Job
-
-    click = Job(1, "backward of loss", job, lambda *args: None, lambda why: None)
-    thread = threading.Thread(target=turns.submit, args=(click,))
-    thread.start()
-    assert inside.wait(10)
-    turns.cell_begins("token", "In[1]")
-    order.append("cell")
-    turns.cell_ends("token")
-    thread.join(10)
-    assert order == ["click", "cell"] and turns.busy is None
-
-
-def test_an_interrupted_cell_drops_what_waits(stage: Stage) -> None:
-    stage.turns.cell_begins("token", "In[7]")
-    stage.actions.handle({"id": 1, "verb": "backward", "root": stage.root("loss")})
-    stage.turns.cell_ends("token", interrupted=True)
-    assert "interrupted" in stage.replies[-1]["result"]["said"]["text"] and stage.names["w"].grad is None
-
-
-def test_a_cell_whose_end_never_came_is_over_when_an_outer_one_ends(stage: Stage) -> None:
-    stage.turns.cell_begins("outer", "In[7]")
-    stage.turns.cell_begins("inner", "In[7]")
-    stage.turns.cell_ends("outer")
-    assert stage.turns.busy is None
-    stage.turns.cell_ends("inner")
-    assert stage.turns.busy is None
-
-
-def test_clicks_keep_nothing_alive(stage: Stage) -> None:
-    stage.result("backward", root=stage.root("loss"))
-    assert stage.run_anyway("loss")["raised"]
-    loss = weakref.ref(stage.names["loss"])
-    del stage.names["loss"]
-    assert loss() is None
 
 
 def test_closing_refuses_everything_with_the_reason(stage: Stage) -> None:

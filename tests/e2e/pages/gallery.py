@@ -1,6 +1,6 @@
 """Draws the pictures of many programs, wide and narrow, light and dark, and says what is wrong in them.
 
-    python tests/e2e/gallery.py [NAME ...] [--width W ...] [--theme light dark] [--last] [--sheet]
+    python tests/e2e/pages/gallery.py [NAME ...] [--width W ...] [--theme light dark] [--last] [--sheet]
 
 The pictures are those of `js/test/programs`; they go to `.make/shots/gallery`. What covers what, what is cut without a
 tooltip and what is too small (`flaws.js`) is printed, and `--sheet` puts all pictures of a program on one sheet.
@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from harness import Browser, open_view, rest, show
 
 HERE = Path(__file__).resolve().parent
-PROGRAMS = HERE.parents[1] / "js" / "test" / "programs"
-SHOTS = HERE.parents[1] / ".make" / "shots" / "gallery"
+PROGRAMS = HERE.parents[2] / "js" / "test" / "programs"
+SHOTS = HERE.parents[2] / ".make" / "shots" / "gallery"
 FLAWS = (HERE / "flaws.js").read_text(encoding="utf-8")
 NAMES = sorted(path.stem for path in PROGRAMS.glob("*.json"))
 # Widths of a view in JupyterLab at 1440 and 900 px, and of a compact one.

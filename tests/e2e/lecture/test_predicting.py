@@ -2,7 +2,7 @@
 
 import pytest
 from harness import wait_for
-from test_live_graph import clean
+from small_graphs import clean
 
 pytestmark = pytest.mark.e2e
 

@@ -21,12 +21,12 @@ import traitlets
 
 from graphwidget.exports.formats import FORMATS
 from graphwidget.model import CellRun, Drawing, Event
-from graphwidget.notebook.actions import Actions
-from graphwidget.notebook.display import beside
-from graphwidget.notebook.offers import Offers
+from graphwidget.notebook.requests.actions import Actions
+from graphwidget.notebook.requests.offers import Offers
+from graphwidget.notebook.requests.turns import Turns
 from graphwidget.notebook.sources import Source
 from graphwidget.notebook.trying import Trying
-from graphwidget.notebook.turns import Turns
+from graphwidget.notebook.views.display import beside
 from graphwidget.render import text
 from graphwidget.render.wire import Base, delta
 from graphwidget.torch_internals import no_collection
@@ -35,7 +35,7 @@ __all__ = ["AutogradView"]
 
 log = logging.getLogger("graphwidget")
 
-STATIC = Path(__file__).parent.parent / "static"
+STATIC = Path(__file__).parents[2] / "static"
 INTERVAL = 0.1  # seconds between two messages while a cell runs
 # Of the time of a running cell at most 1/200 goes into drawing.
 SHARE = 200

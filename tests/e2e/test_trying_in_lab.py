@@ -2,7 +2,7 @@
 
 import pytest
 from harness import screenshot
-from test_live_graph import LOAD, SEED_002, SEED_002_LOOP, clean, widget_in
+from small_graphs import LOAD, SEED_002, SEED_002_LOOP, clean, widget_in
 
 pytestmark = pytest.mark.e2e
 

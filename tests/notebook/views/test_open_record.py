@@ -13,7 +13,7 @@ from recorded import run
 
 import graphwidget
 from graphwidget.capture.calls.hues import Hues
-from graphwidget.notebook.widget import AutogradView
+from graphwidget.notebook.views.widget import AutogradView
 
 
 @pytest.fixture

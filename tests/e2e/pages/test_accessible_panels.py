@@ -8,7 +8,7 @@ from harness import open_view, rest
 
 pytestmark = pytest.mark.e2e
 
-AXE = Path(__file__).resolve().parents[2] / "js/node_modules/axe-core/axe.min.js"
+AXE = Path(__file__).resolve().parents[3] / "js/node_modules/axe-core/axe.min.js"
 FOUND = "() => axe.run('.graphwidget').then(r => r.violations.map(v => [v.id, v.nodes[0].html]))"
 # Every text of the panel, the timeline and the lens whose contrast with what is behind it is below 4.5.
 FAINT = """() => {

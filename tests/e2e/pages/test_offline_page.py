@@ -5,20 +5,9 @@ import xml.etree.ElementTree as ET
 
 import pytest
 from harness import wait_for
+from small_graphs import PROGRAM
 
 pytestmark = pytest.mark.e2e
-
-PROGRAM = """import torch
-torch.manual_seed(0)
-net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
-# %%
-loss = net(torch.randn(5, 4)).pow(2).mean()
-loss.backward(retain_graph=True)
-# %%
-loss.backward()
-# %%
-loss.backward()
-"""
 
 
 def test_it_travels_in_time_and_tells_who_keeps_a_node(open_page, shots):

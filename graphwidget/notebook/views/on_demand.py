@@ -8,7 +8,7 @@ from typing import Any
 from graphwidget.capture.tracker import Tracker
 from graphwidget.notebook import session
 from graphwidget.notebook.sources import TensorSource, TrackerSource, node_uid
-from graphwidget.notebook.widget import AutogradView
+from graphwidget.notebook.views.widget import AutogradView
 
 __all__ = ["view_of"]
 

@@ -9,9 +9,9 @@ from functools import partial
 
 from graphwidget.capture.tracker import Tracker
 from graphwidget.diagnosis.verdict import verdict
-from graphwidget.programs import environment
 from graphwidget.programs.journal import Journal
-from graphwidget.programs.own_tracker import at_the_end_of_forks
+from graphwidget.programs.recording import environment
+from graphwidget.programs.recording.own_tracker import at_the_end_of_forks
 from graphwidget.programs.target import Start
 from graphwidget.record.naming import SUFFIX, name_beside, stem_of_program
 from graphwidget.record.parts import Ending, Header

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from test_actions import Stage
+from stage import Stage
 
 from graphwidget.diagnosis.diagnose import diagnose
 from graphwidget.notebook.notes import explain_call

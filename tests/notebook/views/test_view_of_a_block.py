@@ -10,7 +10,7 @@ import torch
 
 import graphwidget as gw
 from graphwidget.notebook import session
-from graphwidget.notebook.widget import AutogradView
+from graphwidget.notebook.views.widget import AutogradView
 
 PROGRAM = """
 w = torch.ones(3, requires_grad=True)

@@ -17,10 +17,10 @@ from build import N
 
 from graphwidget.capture.calls.hues import Hues
 from graphwidget.model import Drawing, Event, SlotState, Snapshot, TensorRef
-from graphwidget.notebook import display
-from graphwidget.notebook import widget as module
-from graphwidget.notebook.offers import Offers
-from graphwidget.notebook.widget import AutogradView
+from graphwidget.notebook.requests.offers import Offers
+from graphwidget.notebook.views import display
+from graphwidget.notebook.views import widget as module
+from graphwidget.notebook.views.widget import AutogradView
 
 
 def graph(nodes: int = 3, state: SlotState = SlotState.HELD, paths: tuple[str, ...] = ()) -> Snapshot:

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from IPython.core.error import UsageError
 from read_wire import small
-from test_actions import FORWARD, Stage
+from stage import FORWARD, Stage
 
 from graphwidget.model import SlotState
 from graphwidget.replies import steps
-
-
-@pytest.fixture
-def stage() -> Iterator[Stage]:
-    stage = Stage()
-    stage.cell(FORWARD)
-    yield stage
-    stage.tracker.stop()
 
 
 def test_a_call_that_has_not_been_made_is_described_node_by_node_and_runs_nothing(stage: Stage) -> None:

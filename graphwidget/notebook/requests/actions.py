@@ -23,11 +23,11 @@ from graphwidget.capture.lines.own_code import outermost
 from graphwidget.engine import forecast as engine
 from graphwidget.exports.formats import FORMATS, export
 from graphwidget.model import BackwardCall, CellRun, Event, Snapshot, bytes_text
-from graphwidget.notebook.offers import Offer, Offers
-from graphwidget.notebook.requests import VERBS, Refused, Request, checked, number_of
+from graphwidget.notebook.requests.offers import Offer, Offers
+from graphwidget.notebook.requests.turns import Job, Turns
+from graphwidget.notebook.requests.verbs import VERBS, Refused, Request, checked, number_of
 from graphwidget.notebook.sources import OutOfDate, Source
 from graphwidget.notebook.trying import CannotTry, Clicked, Trying
-from graphwidget.notebook.turns import Job, Turns
 from graphwidget.render.wire import encode
 from graphwidget.render.words import count
 from graphwidget.replies import forecasts

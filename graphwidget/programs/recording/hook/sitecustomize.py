@@ -21,7 +21,7 @@ def _their_own(folder):
 
 
 def _begin(folder):
-    root = os.path.dirname(os.path.dirname(os.path.dirname(folder)))
+    root = os.path.abspath(os.path.join(folder, *[os.pardir] * 4))  # the folder that graphwidget lies in
     sys.path.insert(0, root)
     try:
         import graphwidget  # noqa: F401
