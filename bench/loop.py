@@ -41,7 +41,7 @@ import gc, statistics, sys, time
 sys.path.append({bench!r})
 from overhead import keep_memory
 keep_memory()
-from graphwidget.notebook.widget import AutogradView
+from graphwidget.notebook.views.widget import AutogradView
 sent = []
 _send = AutogradView._send
 def counted(self, msg, buffers=None):

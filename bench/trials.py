@@ -23,6 +23,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "scenarios"))
 import score
 import truths
+from runs import plain
 
 TRAPS = Path(score.__file__).parent / "traps"
 KINDS = {"second_backward": "second_backward", "inplace": "inplace", "element0": "no_grad"}
@@ -30,7 +31,7 @@ KINDS = {"second_backward": "second_backward", "inplace": "inplace", "element0":
 
 def explained(path: Path, timeout: float) -> tuple[dict[str, Any] | None, float]:
     """The document with trials, and how many seconds it took."""
-    order = score.order_of(str(path))
+    order = plain.order_of(str(path))
     command = [sys.executable, "-m", "graphwidget", "explain", "--try", "--format", "json"]
     command += [*(["--order", order] if order else []), str(path)]
     began = time.monotonic()

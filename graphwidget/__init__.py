@@ -52,7 +52,7 @@ if TYPE_CHECKING:
         TensorRef,
         VariableChange,
     )
-    from graphwidget.notebook.widget import AutogradView
+    from graphwidget.notebook.views.widget import AutogradView
     from graphwidget.record.problems import UnreadableRecord
     from graphwidget.record.run_record import RunRecord, load
 
@@ -60,7 +60,7 @@ _HOMES = {
     "graphwidget.api": ("explain", "forecast", "predict", "snapshot", "steps", "track", "view"),
     "graphwidget.replay": ("find_nan",),
     "graphwidget.capture.tracker": ("Tracker",),
-    "graphwidget.notebook.widget": ("AutogradView",),
+    "graphwidget.notebook.views.widget": ("AutogradView",),
     "graphwidget.record.problems": ("UnreadableRecord",),
     "graphwidget.record.run_record": ("RunRecord", "load"),
     "graphwidget.model": (
@@ -186,6 +186,6 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
 
 
 if os.environ.get("GRAPHWIDGET_RECORD"):
-    from graphwidget.programs import environment
+    from graphwidget.programs.recording import environment
 
     environment.begin()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from graphwidget.capture.tracker import Tracker
     from graphwidget.model import BackwardCall, Finding, Forecast, Prediction, Snapshot, Steps
-    from graphwidget.notebook.widget import AutogradView
+    from graphwidget.notebook.views.widget import AutogradView
 
 __all__ = ["explain", "forecast", "predict", "snapshot", "steps", "track", "view"]
 
@@ -341,7 +341,7 @@ def view(*shown: torch.Tensor | GradientEdge | Tracker, height: int | None = Non
     >>> shown.close()
     """
     from graphwidget.capture.tracker import Tracker
-    from graphwidget.notebook.views import view_of
+    from graphwidget.notebook.views.on_demand import view_of
 
     if not (len(shown) == 1 and isinstance(shown[0], Tracker)):
         for tensor in shown:

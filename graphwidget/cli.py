@@ -160,7 +160,7 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from graphwidget.programs import environment
+    from graphwidget.programs.recording import environment
     from graphwidget.programs.target import StoppedProgram, UnreadableProgram, order_of, read
 
     start = _start_of(options)
@@ -254,7 +254,7 @@ def _trials(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from graphwidget.programs import environment
+    from graphwidget.programs.recording import environment
     from graphwidget.programs.target import StoppedProgram, UnreadableProgram, check_torch
 
     start = _start_of(options)
@@ -268,7 +268,8 @@ def _run(options: argparse.Namespace) -> int:
         asked = environment.take()  # before torch is imported, with which a tracker of the environment's starts
         check_torch()
         try:
-            from graphwidget.programs import records, script
+            from graphwidget.programs import script
+            from graphwidget.programs.recording import records
         except Exception as error:  # what is imported as torch may be anything
             raise StoppedProgram(f"cannot start: {type(error).__name__}: {error}") from None
         written = records.Records(start, options.output, asked, options.max_mb)

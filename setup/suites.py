@@ -38,7 +38,7 @@ SLOW = [
     "tests/test_package.py",
 ]
 # Browser tests of pages without a kernel.
-PAGES = ["tests/e2e/test_accessible_panels.py", "tests/e2e/test_gallery.py"]
+PAGES = ["tests/e2e/pages"]
 APART = ["tests/e2e", "tests/scenarios", "tests/fuzz"]
 VITEST = ["npx", "vitest", "run", "--reporter=default", "--reporter=junit"]
 

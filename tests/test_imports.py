@@ -19,6 +19,7 @@ PACKAGE = Path(graphwidget.__file__).parent
 RECORDS = {"model", "torch_internals"}
 BELOW_CALLS = RECORDS | {"capture.owners", "capture.lines", "capture.graph"}
 EXPLAINS = {"model", "engine", "diagnosis.source", "diagnosis.wording", "diagnosis.reuse", "diagnosis.fixes"}
+ANSWERS = RECORDS | {"engine", "capture", "diagnosis", "render", "replies", "exports"}
 ALLOWED = {
     "model": set(),
     "torch_internals": {"model"},
@@ -54,7 +55,7 @@ ALLOWED = {
         "diagnosis",
         "render",
         "exports",
-        "notebook.recorded",
+        "notebook.views.recorded",
         "version",
     },
     "arguments": set(),
@@ -69,14 +70,16 @@ ALLOWED = {
         "replies",
         "exports",
         "record",
-        "programs.environment",
+        "programs.recording.environment",
         "trials",
         "api",
         "notebook",
         "replay",
     },
     "notebook.session": set(),
-    "notebook.views": {"capture", "notebook.session", "notebook.sources", "notebook.widget"},
+    "notebook.requests": ANSWERS | {"notebook.live", "notebook.sources", "notebook.trying"},
+    "notebook.views": ANSWERS
+    | {"notebook.requests", "notebook.session", "notebook.sources", "notebook.trying", "record"},
     "api": {
         "arguments",
         "model",
@@ -91,9 +94,9 @@ ALLOWED = {
     },  # fmt: skip
     "replay": {"arguments", "model", "engine", "capture", "notebook.session", "notebook.live"},
     "trials": {"model", "diagnosis"},
-    "programs.environment": {"record", "programs"},
+    "programs.recording.environment": {"record", "programs"},
     "programs": {
-        "programs.environment",
+        "programs.recording.environment",
         "trials",
         "model",
         "engine",
@@ -106,7 +109,16 @@ ALLOWED = {
     },
     "cli": {"model", "exports", "programs", "trials", "notebook", "record"},
     "__main__": {"cli"},
-    "__init__": {"model", "capture", "notebook", "api", "record", "replay", "programs.environment", "version"},
+    "__init__": {
+        "model",
+        "capture",
+        "notebook",
+        "api",
+        "record",
+        "replay",
+        "programs.recording.environment",
+        "version",
+    },
 }
 # The one import that goes up, and only inside a function: `Snapshot.export` and its `to_*` methods read one table.
 UP = ("model.exports", "exports.formats")
@@ -301,7 +313,7 @@ def test_loading_the_extension_loads_no_widget() -> None:
 
 
 NOT_AT_LOAD = ("anywidget", "ipywidgets", "networkx", "quickjs", "nbformat", "nbclient", "tqdm",
-               "graphwidget.engine", "graphwidget.diagnosis", "graphwidget.render", "graphwidget.notebook.widget", "graphwidget.cli")  # fmt: skip
+               "graphwidget.engine", "graphwidget.diagnosis", "graphwidget.render", "graphwidget.notebook.views.widget", "graphwidget.cli")  # fmt: skip
 
 
 def test_loading_the_extension_loads_what_records_and_nothing_else() -> None:

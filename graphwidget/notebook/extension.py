@@ -23,16 +23,16 @@ from graphwidget.capture.tracker import Tracker
 from graphwidget.model import CellRun, Finding
 from graphwidget.notebook import session
 from graphwidget.notebook.magics import Magics
+from graphwidget.notebook.requests.turns import Turns
 from graphwidget.notebook.sources import TrackerSource
-from graphwidget.notebook.turns import Turns
-from graphwidget.programs import environment
+from graphwidget.programs.recording import environment
 
 if TYPE_CHECKING:
     from types import FrameType
 
     from graphwidget.capture.owners.search import Search
     from graphwidget.notebook.trying import Trying
-    from graphwidget.notebook.widget import AutogradView
+    from graphwidget.notebook.views.widget import AutogradView
 
 __all__ = ["Extension", "load_ipython_extension", "unload_ipython_extension"]
 
@@ -330,7 +330,7 @@ class Extension:
 
     def shared_view(self) -> AutogradView:
         """The one widget of this tracker, made when it is first asked for and again after `close()`."""
-        from graphwidget.notebook.widget import AutogradView
+        from graphwidget.notebook.views.widget import AutogradView
 
         if self.view is None or self.view.closed:
             self.view = AutogradView(self._source(), self.turns, rerun=self.rerun, trying=self.trying)

@@ -15,8 +15,8 @@ from IPython.core.magic_arguments import argument, kwds, magic_arguments
 from graphwidget.capture.lines.own_code import in_and_out
 
 if TYPE_CHECKING:
-    from graphwidget.notebook.display import Standing
     from graphwidget.notebook.extension import Extension
+    from graphwidget.notebook.views.display import Standing
 
 __all__ = ["Magics"]
 
@@ -159,7 +159,7 @@ class Magics:
     def _show(self, presenting: bool | None) -> None:
         from IPython.display import display
 
-        from graphwidget.notebook.display import Standing
+        from graphwidget.notebook.views.display import Standing
 
         view = self.extension.shared_view()
         if presenting is not None:

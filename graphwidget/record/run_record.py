@@ -21,7 +21,7 @@ from graphwidget.render.report import summary
 from graphwidget.render.words import count
 
 if TYPE_CHECKING:
-    from graphwidget.notebook.widget import AutogradView
+    from graphwidget.notebook.views.widget import AutogradView
 
 __all__ = ["RunRecord", "load"]
 
@@ -221,7 +221,7 @@ class RunRecord:
 
     def view(self, *, height: int | None = None) -> AutogradView:
         """The view of the record: picture, timeline and text as they were; nothing can be run in it."""
-        from graphwidget.notebook.recorded import view_of_record
+        from graphwidget.notebook.views.recorded import view_of_record
 
         return view_of_record(self, height)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from harness import wait_for
-from test_page import PROGRAM
+from small_graphs import PROGRAM
 
 pytestmark = pytest.mark.e2e
 

@@ -3,7 +3,7 @@
 import nbformat
 import pytest
 from harness import MarimoServer, VoilaServer, wait_for
-from test_live_graph import FORWARD, LOAD, widget_in
+from small_graphs import FORWARD, LOAD, widget_in
 
 pytestmark = pytest.mark.e2e
 

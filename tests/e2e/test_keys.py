@@ -8,7 +8,7 @@ import re
 
 import pytest
 from harness import wait_for
-from test_live_graph import FORWARD, LOAD, SEED_002, SEED_002_LOOP, clean, nodes, widget_in
+from small_graphs import FORWARD, LOAD, SEED_002, SEED_002_LOOP, clean, nodes, widget_in
 
 pytestmark = pytest.mark.e2e
 

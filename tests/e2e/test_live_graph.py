@@ -4,51 +4,15 @@ import re
 
 import pytest
 from harness import screenshot, wait_for
+from small_graphs import FORWARD, LOAD, SEED_002, SEED_002_LOOP, clean, nodes, widget_in
 
 pytestmark = pytest.mark.e2e
-
-LOAD = "%load_ext graphwidget"
-FORWARD = """\
-import torch
-torch.manual_seed(0)
-net = torch.nn.Linear(5, 2)
-loss = torch.nn.functional.cross_entropy(net(torch.randn(3, 5)), torch.tensor([0, 1, 1]))"""
-SEED_002 = """\
-import torch
-mse = torch.nn.MSELoss()
-x = torch.tensor([1., 0.], dtype=torch.float64)
-t = torch.eye(2, dtype=torch.float64, requires_grad=True)
-a = torch.ones(2, dtype=torch.float64, requires_grad=True)
-y = t @ a"""
-SEED_002_LOOP = """\
-for it in range(2):
-    x_out = t @ (x + y)
-    loss = mse(x_out, x)
-    loss.backward()"""
-
-
-def widget_in(notebook, cell):
-    """The widget in a cell's output, drawn."""
-    widget = notebook.output(cell).locator(".graphwidget").first
-    widget.wait_for()
-    return widget
-
-
-def nodes(widget, name=None, live=True):
-    """Drawn nodes; `live` leaves out ghosts."""
-    selector = f'[data-node="{name}"]' if name else "[data-node]"
-    return widget.locator(selector + ('[data-ghost="false"]' if live else ""))
 
 
 def states(widget):
     """data-state of every live node that saves something."""
     found = nodes(widget).evaluate_all("all => all.map(n => n.dataset.state)")
     return [state for state in found if state != "none"]
-
-
-def clean(notebook):
-    assert notebook.problems() == []
-    assert notebook.log.offsite() == []
 
 
 def test_a_graph_that_is_reused_shows_what_was_freed_and_what_carried_it(open_notebook, shots):

@@ -2,7 +2,7 @@
 
 import pytest
 from harness import wait_for
-from test_live_graph import FORWARD, LOAD, clean, widget_in
+from small_graphs import FORWARD, LOAD, clean, widget_in
 
 pytestmark = pytest.mark.e2e
 

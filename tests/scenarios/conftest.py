@@ -7,11 +7,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 import score
 import truths
-from warm import forked
+from runs.warm import forked
 
 SCENARIOS = truths.scenarios()
 ALONE = set(list(SCENARIOS)[::30])  # these run in separate processes, as for a user

@@ -12,9 +12,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-import engine_calls
-import plain
 import truths
+from runs import engine_calls, plain
 
 CALL = (
     "cell",

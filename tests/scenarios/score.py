@@ -33,8 +33,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
 
-import plain
 import truths
+from runs import plain
 
 WITH_A_FIX = ("second_backward", "inplace", "leak", "element0", "dtype_error", "silent")
 CALL = ("cell", "line", "api", "retain_graph", "create_graph", "result")
@@ -46,13 +46,6 @@ class Compared(NamedTuple):
     note: str
 
 
-def order_of(path: str) -> str:
-    """Return the value of ``--order`` for a program that gives its own order, else an empty text."""
-    header, _ = plain.parse(path)
-    order = plain.run_order(header, 0)
-    return ",".join(map(str, order))
-
-
 ON_DEVICE = (
     "import sys, torch; from graphwidget.cli import main; torch.set_default_device(sys.argv.pop(1)); "
     "sys.exit(main(sys.argv[1:]))"
@@ -61,7 +54,7 @@ ON_DEVICE = (
 
 def explain(python: str, path: str, timeout: float, device: str = "") -> tuple[dict[str, Any] | None, str]:
     """Return the document of ``graphwidget explain``, or the reason why there is none."""
-    order = order_of(path)
+    order = plain.order_of(path)
     command = [
         python,
         *(["-c", ON_DEVICE, device] if device else ["-m", "graphwidget"]),

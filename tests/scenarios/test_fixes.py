@@ -1,16 +1,13 @@
 """Fixes are concrete: applied to the program by a machine, they make the error or the pile of graphs go away."""
 
 import gc
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-import editor
 import truths
-from plain import Runner, child, parse, preload, run_order
+from runs import editor
+from runs.plain import Runner, child, parse, preload, run_order
 
 KINDS = {"second_backward": "second_backward", "inplace": "inplace", "leak": "leak", "element0": "no_grad"}
 

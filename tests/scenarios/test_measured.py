@@ -1,9 +1,9 @@
 """The recorded facts of the scenarios are those of plain torch: each program runs again, without graphwidget."""
 
 import measure
-import plain
 import pytest
 import truths
+from runs import plain
 
 SCENARIOS = truths.scenarios()
 

@@ -5,14 +5,11 @@ The truth is measured in plain torch: the number of nodes alive at the calls, wi
 
 import gc
 import re
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-import plain
-from warm import forked
+from runs import plain
+from runs.warm import forked
 
 HERE = Path(__file__).parent / "piles"
 PILES = {path.stem: path for path in sorted(HERE.glob("*.py"))}

@@ -8,10 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 import score_reports
-from warm import forked
+from runs.warm import forked
 
 REPORTS = Path(__file__).parent / "reports"
 NAMES = sorted(path.stem for path in REPORTS.glob("*.json"))

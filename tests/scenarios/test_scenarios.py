@@ -1,12 +1,8 @@
 """Every scenario, run by `graphwidget explain` in a process of its own and compared with its measured truth."""
 
 import re
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 import score
 import truths
 

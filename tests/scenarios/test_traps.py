@@ -5,16 +5,12 @@ A header may also list texts that the findings and their fixes must contain (`# 
 none of them may contain or write (`# never says:`): a false sentence, a harmful edit.
 """
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-import editor
-import plain
+from runs import editor, plain
+from runs.warm import forked
 from test_fixes import run_plainly
-from warm import forked
 
 TRAPS = {path.stem: path for path in sorted((Path(__file__).parent / "traps").glob("*.py"))}
 

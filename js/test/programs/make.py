@@ -21,7 +21,7 @@ from support.cells import Notebook  # noqa: E402
 
 from graphwidget.diagnosis.diagnose import diagnose  # noqa: E402
 from graphwidget.model import Event  # noqa: E402
-from graphwidget.notebook.offers import Offers  # noqa: E402
+from graphwidget.notebook.requests.offers import Offers  # noqa: E402
 from graphwidget.render.wire import encode  # noqa: E402
 
 

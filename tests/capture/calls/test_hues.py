@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from cells import Notebook
 
-from graphwidget.notebook.offers import Offers
+from graphwidget.notebook.requests.offers import Offers
 
 SETUP = "t, a = torch.eye(2, requires_grad=True), torch.ones(2, requires_grad=True)"
 

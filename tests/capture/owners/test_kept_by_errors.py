@@ -5,7 +5,7 @@ import sys
 import pytest
 from cells import Notebook
 
-from graphwidget.notebook.offers import Offers
+from graphwidget.notebook.requests.offers import Offers
 
 FAILING = """
 import sys
