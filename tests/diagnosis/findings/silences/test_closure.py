@@ -1,6 +1,6 @@
 """Gradients that add up inside the step of an optimizer with a closure."""
 
-from tests.support.told import findings_of, said
+from told import findings_of, said
 
 FIT = """
 w = torch.ones(3, requires_grad=True)
