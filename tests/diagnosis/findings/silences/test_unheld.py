@@ -53,18 +53,18 @@ def test_a_part_that_a_method_makes_anew_when_it_is_called_again_is_named() -> N
         "class Fit:\n"
         "    def __init__(self):\n"
         "        self.net = self.opt = None\n"
-        "    def train(self, anew=False):\n"
+        "    def train(self, steps, anew=False):\n"
         "        if self.net is None or anew:\n"
         "            self.net = nn.Linear(3, 1)\n"
         "        if self.opt is None:\n"
         "            self.opt = torch.optim.Adam(list(self.net.parameters()))\n"
-        "        for _ in range(4):\n"
+        "        for _ in range(steps):\n"
         "            self.opt.zero_grad()\n"
         "            self.net(torch.ones(2, 3)).pow(2).sum().backward()\n"
         "            self.opt.step()\n"
         "fit = Fit()"
     )
-    (found,) = findings_of(made, "for n in range(2):\n    fit.train(n > 0)")
+    (found,) = findings_of(made, "for n in range(2):\n    fit.train(10 if n else 1, n > 0)")
     assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 6)
     assert "`self.net = nn.Linear(3, 1)` (In[1], line 6) replaced them" in found.text
 
