@@ -122,6 +122,18 @@ def test_fewer_calls_are_no_success():
     assert judged(replace(AFTER, ran=0)).ok is False
 
 
+def test_a_program_without_errors_that_ends_sooner_proves_nothing():
+    """An episode of reinforcement learning ends when it ends: by chance, or by what the policy has learned."""
+    about = replace(FINDING, kind="leak", severity="warning", call=None)
+    before = replace(BEFORE, errors=(), findings={"leak": 1}, ran=20, iteration=9)
+    after = replace(AFTER, ran=16, iteration=7, ended="end")
+    tried = judged(after, before, about, call=None)
+    assert tried.ok is None and not tried.passed
+    assert tried.why == "it ran to its end, but by another course: 16 backward calls ran, and 20 did before"
+    assert judged(replace(after, reached=("v",), reached_later=()), before, about, call=None).ok is False
+    assert judged(replace(after, ran=20, iteration=9), before, about, call=None).ok is True
+
+
 def test_a_loop_that_ends_early_is_no_success():
     after = replace(AFTER, ran=1, begun=1, iteration=0, ended="end")
     assert judged(after).why == "the loop ended after 1 pass, and it had come to pass 2 before"
