@@ -22,6 +22,7 @@ __all__ = ["FURTHER", "MEMORY", "START", "Attempt", "Ran", "attempt", "run"]
 FURTHER = 3  # calls beyond the failing one that a trial runs
 START = 4.0  # seconds that a process needs to begin
 MEMORY = 1_000_000_000  # bytes that a trial may take besides twice what the program took
+OF_LINEAGE = ("no_grad", "silent")  # kinds of findings that depend on where values leave the graph
 _LAST = 1.0  # seconds that a child gets for its account, when its time is up
 _QUOTED = 200  # characters of a child's last words
 
@@ -52,6 +53,8 @@ class Ran:
         How long it took, the most bytes of its saved tensors, and its most memory.
     cell_of
         Turns the number by which the record knows a cell into that of the program's cell.
+    followed
+        How many seconds it took when values were followed from operation to operation; None: they were not.
     """
 
     rerun: Rerun
@@ -63,6 +66,7 @@ class Ran:
     held_bytes: int = 0
     memory: int = 0
     cell_of: Callable[[int | None], int | None] = lambda number: number
+    followed: float | None = None
 
 
 class Attempt(NamedTuple):
@@ -107,6 +111,8 @@ def attempt(
         until_it_failed=finding.call is not None,
     )
     failed = finding.call is not None or bool(ran.errors)
+    # Where one value left the graph, another may do so behind it.
+    follows = ran.followed is not None and finding.kind in OF_LINEAGE and ran.followed <= seconds
     with tempfile.TemporaryDirectory() as folder:
         job = Job(
             copy.rerun.target,
@@ -121,6 +127,7 @@ def attempt(
             seconds,
             time.time() + whole - _LAST,
             str(Path(folder, "account.json")),
+            lineage="too" if follows else "",
         )
         ending = run(job, copy.rerun, Path(folder), Limits(whole, 2 * ran.memory + MEMORY), cancelled)
         account, began = Path(job.account), Path(job.account + BEGAN)

@@ -60,7 +60,14 @@ def try_fixes(ran: Ran, how: Trials) -> tuple[Finding, ...]:
             for number, after in led if until_one_passes else ():
                 if not _any_passed(fixes):
                     fixes[number] = _with_next(budget, finding, fixes[number], after) or fixes[number]
-    return tuple(replace(finding, fixes=in_order(fixes)) for finding, fixes in zip(ran.findings, found))
+    return tuple(replace(finding, fixes=in_order(_left(finding, fixes))) for finding, fixes in zip(ran.findings, found))
+
+
+def _left(finding: Finding, fixes: list[Fix]) -> list[Fix]:
+    """The fixes to show. Of lines that may each have cut the graph, the one that passed was it."""
+    if finding.kind != "no_grad" or not _any_passed(fixes):
+        return fixes
+    return [fix for fix in fixes if fix.tried is not None and not fix.tried.partly]
 
 
 def _any_passed(fixes: Iterable[Fix]) -> bool:

@@ -17,7 +17,12 @@ TEXT = "for x in data:\n    net.mem.mul_(0.9)\n    loss.backward()\n"
 OUT_OF_PLACE = TextEdit((2, 4), (2, 21), "net.mem = net.mem.mul(0.9)", None, "a.py")
 FIRST = Fix("out_of_place", "Write to a new tensor.", True, edits=(OUT_OF_PLACE,), price="One more tensor.")
 # Of the text that the first edit has written.
-AFTER = Next("② needs what ① freed.", "detach", (TextEdit((4, 0), (4, 0), "    net.mem.detach_()\n", None, "a.py"),))
+AFTER = Next(
+    "② needs what ① freed.",
+    "detach",
+    "Detach it after each pass.",
+    (TextEdit((4, 0), (4, 0), "    net.mem.detach_()\n", None, "a.py"),),
+)
 BOTH = "for x in data:\n    net.mem = net.mem.mul(0.9)\n    loss.backward()\n    net.mem.detach_()\n"
 RECORD = Record(Snapshot())
 GOOD, BAD = Trial(True, "ran to its end in 1.0 s"), Trial(False, "raised RuntimeError: …")
@@ -35,8 +40,7 @@ def test_both_changes_are_one_of_the_program_as_it_is(ran):
     assert text_edit.apply(TEXT, fix.edits) == BOTH
     assert fix.id == "out_of_place" and not fix.verified and fix.price == "One more tensor."
     assert fix.text == (
-        "Write to a new tensor. Then the next error comes: ② needs what ① freed. "
-        "So also cut the graph at a tensor: `net.mem.detach_()`."
+        "Write to a new tensor. Then the next error comes: ② needs what ① freed. So also: detach it after each pass."
     )
     assert [line for line in fix.edit if line.startswith("+")] == [
         "+ net.mem = net.mem.mul(0.9)",
@@ -46,7 +50,7 @@ def test_both_changes_are_one_of_the_program_as_it_is(ran):
 
 def test_what_is_left_without_an_error_is_no_next_error(ran):
     left = replace(AFTER, headline="Graphs pile up in `net.mem`.", error=False)
-    assert "Then this is left: Graphs pile up in `net.mem`. So also" in joined(ran, FIRST, left).text
+    assert "Then this is left: Graphs pile up in `net.mem`. So also: detach" in joined(ran, FIRST, left).text
 
 
 def test_the_fix_of_graphs_that_pile_up_is_next_where_nothing_was_raised():

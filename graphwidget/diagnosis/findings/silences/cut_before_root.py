@@ -6,7 +6,8 @@ import ast
 
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cutting import LEFT_OUT
-from graphwidget.diagnosis.no_graph.way_forward import CutOff, cuts_behind
+from graphwidget.diagnosis.no_graph.origins import Cut
+from graphwidget.diagnosis.no_graph.way_forward import cuts_behind
 from graphwidget.diagnosis.source import syntax, text_edit
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.wording import at, place_of, root_name, short, where
@@ -17,7 +18,7 @@ __all__ = ["cut_before_root", "uncut"]
 MOST_FOLLOWED = 4  # parameters whose use is looked for in the text
 
 
-def cut_before_root(record: Record, call: BackwardCall, paths: tuple[str, ...]) -> CutOff | None:
+def cut_before_root(record: Record, call: BackwardCall, paths: tuple[str, ...]) -> Cut | None:
     """The line in a backward's function that cuts off values from one of some parameters, and leads to its root."""
     spot, cells = at(call.place), Cells.of(record)
     if spot is None:
@@ -44,7 +45,7 @@ def _leading_to(text: str, line: int, root: str) -> list[ast.stmt]:
     return found
 
 
-def uncut(record: Record, call: BackwardCall, cut: CutOff) -> Fix:
+def uncut(record: Record, call: BackwardCall, cut: Cut) -> Fix:
     """Compute the value without the cut: in its line, or once more where another loss needs the line as it is."""
     cell, text, statement = cut.run.cell, cut.run.source, cut.statement
     place = place_of(cut.run, statement.lineno)
