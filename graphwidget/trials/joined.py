@@ -8,6 +8,7 @@ is.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from graphwidget.diagnosis.fixes import CHOICES
@@ -47,7 +48,7 @@ def joined(ran: Ran, first: Fix, after: Next) -> Fix | None:
     return replace(
         first,
         text=f"{first.text} Then {'the next error comes' if after.error else 'this is left'}: {after.headline} "
-        f"So also: {after.text[:1].lower()}{after.text[1:]}",
+        f"So also: {_without_places(after.text)}",
         price=" ".join(dict.fromkeys(filter(None, (first.price, after.price)))),
         edit=tuple(shown),
         edits=tuple(edits),
@@ -55,3 +56,9 @@ def joined(ran: Ran, first: Fix, after: Next) -> Fix | None:
         verified=False,
         tried=None,
     )
+
+
+def _without_places(text: str) -> str:
+    """A fix in the middle of a sentence, without lines of the edited text: the program's own have other numbers."""
+    text = re.sub(r" \((?:In\[\d+\], line \d+|[^()\s]+:\d+)[^()]*\)", "", text)
+    return f"{text[:1].lower()}{text[1:]}"

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from graphwidget.diagnosis.source import text_edit
-from graphwidget.model import CellRun, Finding, Fix, Record, Snapshot, TextEdit, Trial
+from graphwidget.model import CellRun, Finding, Fix, Lineage, Place, Record, Snapshot, TextEdit, Trial
 from graphwidget.trials import trial
 from graphwidget.trials.account import Account, Next, account_of
 from graphwidget.trials.attempt import Attempt, Ran
@@ -58,13 +58,16 @@ def test_the_fix_of_graphs_that_pile_up_is_next_where_nothing_was_raised():
     piles = Finding("leak", "warning", "…", "Graphs pile up.", fixes=(fix,))
     other = Finding("silent", "warning", "…", "It stays flat.", fixes=(fix,))
 
-    def following(*findings):
-        account = account_of(RECORD, findings, (), begun=0, failing=0, seconds=1.0, cell_of={7: 2}.get)
+    def following(*findings, record=RECORD):
+        account = account_of(record, findings, (), begun=0, failing=0, seconds=1.0, cell_of={7: 2}.get)
         return [(one.headline, one.error, one.edits[0].cell) for one in Account.from_json(account.to_json()).next]
 
     assert following(other, piles) == [("Graphs pile up.", False, 2)]
     assert following(replace(other, severity="error"), piles) == [("It stays flat.", True, 2)]
     assert following(other) == []
+    cut = replace(other, cut_at=Place(None, 4, ""))
+    assert following(cut) == []  # that the line is the one to change was not measured
+    assert following(cut, record=replace(RECORD, lineage=Lineage(None))) == [("It stays flat.", False, 2)]
 
 
 def test_changes_of_two_files_are_shown_under_their_names(ran, tmp_path):
@@ -130,6 +133,14 @@ def test_a_program_of_endless_errors_is_left(monkeypatch, ran):
     more = replace(AFTER, edits=(TextEdit((1, 0), (1, 0), "pass\n", None, "a.py"),))
     _, asked = tried(monkeypatch, ran, *[Attempt(BAD, 0.1, (more,))] * 9)
     assert len(asked) == 4
+
+
+def test_of_lines_that_left_the_graph_the_one_that_passed_is_shown(monkeypatch, ran):
+    lines = [replace(FIRST, edits=(replace(OUT_OF_PLACE, new=new),)) for new in "abcd"]
+    ran.findings[0] = replace(ran.findings[0], kind="no_grad", fixes=tuple(lines))
+    partly = replace(BAD, partly=True)
+    (fix,), asked = tried(monkeypatch, ran, Attempt(partly, 0.1), Attempt(GOOD, 0.1))
+    assert fix.edits[0].new == "b" and len(asked) == 2
 
 
 def test_an_account_with_fixes_crosses_as_text():

@@ -15,14 +15,22 @@ from graphwidget.diagnosis.source.torch_names import has_parameters
 from graphwidget.model import CellRun, TextEdit
 
 _NUMBER = re.compile(r"\.(item|tolist|numpy|detach|data)\b|^(float|int|len)\(")
+# Without these, a line computes the same values with their graph.
+LEFT_OUT = ("detach", "detach_", "data", "item")
+
+_MAKES_AGAIN = ("tensor", "as_tensor", "from_numpy", "FloatTensor")
+_LEAVES = ("item", "tolist", "numpy", "detach", "cpu", "clone")
 _FREEZES = re.compile(r"requires_grad_\(False\)|requires_grad *= *False")
 
 
 def without(cell: int | None, text: str, statement: ast.stmt | ast.expr, cut: str) -> Edits:
-    """A statement without ``.detach()``, ``.data`` or the like."""
-    if "tensor(" in ast.unparse(statement):
-        return ()
+    """A statement without ``.detach()``, ``.data`` or the like; ``x`` for ``torch.tensor(x.tolist())``."""
     nodes = list(ast.walk(statement))
+    again = [(n, kept) for n in nodes if isinstance(n, ast.Call) and (kept := _made_again(n)) is not None]
+    if again:
+        return tuple(e for n, kept in again for e in text_edit.replace_node(cell, text, n, ast.unparse(kept)))
+    if "tensor(" in ast.unparse(statement) or cut not in LEFT_OUT:
+        return ()
     cuts: list[tuple[ast.expr, ast.expr]] = [(n.func, n) for n in nodes if isinstance(n, ast.Call) and not n.args]
     cuts += [(n, n) for n in nodes if isinstance(n, ast.Attribute) and cut == "data"]
     return tuple(
@@ -30,6 +38,18 @@ def without(cell: int | None, text: str, statement: ast.stmt | ast.expr, cut: st
         for function, whole in cuts
         if isinstance(function, ast.Attribute) and function.attr == cut
     )
+
+
+def _made_again(node: ast.Call) -> ast.expr | None:
+    """``x`` of ``torch.tensor(x.tolist())`` or ``torch.from_numpy(x.detach().cpu().numpy())``."""
+    if source.last_name(ast.unparse(node.func)) not in _MAKES_AGAIN or len(node.args) != 1:
+        return None
+    value, left = node.args[0], False
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and not value.args:
+        if value.func.attr not in _LEAVES:
+            break
+        value, left = value.func.value, True
+    return value if left and isinstance(node.func, ast.Attribute) else None
 
 
 def stacked(cell: int | None, text: str, statement: ast.stmt) -> tuple[str, Edits]:

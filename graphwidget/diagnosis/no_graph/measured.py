@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from graphwidget.diagnosis.no_graph.cause import Cause
+from graphwidget.diagnosis.no_graph.cutting import CUTTING
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.no_graph.values import Values
 from graphwidget.diagnosis.source import grad_modes, text_edit
@@ -47,7 +48,10 @@ def causes(record: Record, call: BackwardCall, found: Cause, cause_of: Callable[
     meant = meant or list(lineage.behind_root)
     if not meant and found.place is None:
         meant = _only_numbers(lineage)
-    confirmed = any(_is_at(record, found, cut.lines, switched=not cut.grad_mode) for cut in meant)
+    of_mode = found.fix.id not in CUTTING.values()  # a block is around what a line calls, too
+    confirmed = any(
+        _is_at(record, found, cut.lines, switched=not cut.grad_mode) for cut in meant if cut.grad_mode or of_mode
+    )
     cuts = [one for cut in meant if (one := cut_at(record, cut)) is not None]
     made = [*{_key(cut): cause_of(cut._replace(alone=len(cuts) == 1)) for cut in cuts}.values()]
     if confirmed:

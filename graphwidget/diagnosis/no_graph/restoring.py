@@ -6,7 +6,7 @@ import ast
 
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cause import Cause
-from graphwidget.diagnosis.no_graph.cutting import CUTTING, LEFT_OUT
+from graphwidget.diagnosis.no_graph.cutting import CUTTING
 from graphwidget.diagnosis.no_graph.measured import is_measured
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.no_graph.values import Values
@@ -40,7 +40,7 @@ def cause_of(record: Record, cut: Cut) -> Cause:
     why = _WHY.get(cut.by, f"`{cut.by}` has no derivative")
     sure = "" if cut.sure else ", if what it reads had one"
     text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph{sure}: {why}."
-    edits = restore_graph.without(run.cell, run.source, statement, cut.by) if cut.by in LEFT_OUT else ()
+    edits = restore_graph.without(run.cell, run.source, statement, cut.by)
     works = (
         cut.sure
         and cut.alone
@@ -68,6 +68,8 @@ def _gradless(record: Record, cut: Cut) -> Cause:
         rewritten = text_edit.replace_node(run.cell, run.source, statement, update)
         fix = Fix("remove_no_grad", sentence, works, line_of(place), edits=rewritten)
         return Cause(f"{what} ran under `{name}` ({where(place)}): it made a new tensor without a graph.", fix, place)
+    if isinstance(outer, ast.With) and not any(map(grad_modes.switches, grad_modes.expressions(outer))):
+        return _inside_another(cut, outer)
     first, names = restore_graph.feeding(outer, statement)
     line = outer.lineno
     edits: text_edit.Edits = ()
@@ -109,6 +111,20 @@ def _enabled(run: CellRun, outer: ast.With, name: str) -> text_edit.Edits:
     """Leave grad mode on in a block out of which no statement can be taken as it stands."""
     switches = [item.context_expr for item in outer.items if ast.unparse(item.context_expr) == name]
     return text_edit.replace_node(run.cell, run.source, switches[0], "torch.enable_grad()") if switches else ()
+
+
+def _inside_another(cut: Cut, outer: ast.With) -> Cause:
+    """Return the cause for a statement in a block of the program's own kind, which does other things, too."""
+    run, statement = cut.run, cut.statement
+    place, what = place_of(run, statement.lineno), short(ast.unparse(statement))
+    on = "with torch.enable_grad():"
+    last = statement.end_lineno or statement.lineno
+    new = [on, *(f"    {line}" for line in text_edit.statement_lines(run.source, statement))]
+    edits = text_edit.replace_lines(run.cell, run.source, statement.lineno, last, new)
+    block = where(place_of(run, outer.lineno))
+    text = f"{what} ({where(place)}) ran in `{cut.by}` ({block}), which switches grad mode "
+    fix = Fix("remove_no_grad", f"Put {what} ({where(place)}) under `{on}`", False, line_of(place), edits=edits)
+    return Cause(f"{text}off: no graph was built.", fix, place)
 
 
 def _for_good(cut: Cut, outer: ast.Expr) -> Cause:

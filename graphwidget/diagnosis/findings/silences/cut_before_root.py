@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from graphwidget.diagnosis.fixes import restore_graph
-from graphwidget.diagnosis.no_graph.cutting import LEFT_OUT
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.no_graph.way_forward import cuts_behind
 from graphwidget.diagnosis.source import syntax, text_edit
@@ -51,7 +50,7 @@ def uncut(record: Record, call: BackwardCall, cut: Cut) -> Fix:
     place = place_of(cut.run, statement.lineno)
     shown = f"{short(ast.unparse(statement))} ({where(place)})"
     edits: text_edit.Edits = ()
-    if cut.around is not None or cut.by not in LEFT_OUT:
+    if cut.around is not None or cut.by not in restore_graph.LEFT_OUT:
         how = f"take the line out of `{cut.by}`" if cut.around is not None else f"do without `{cut.by}` in {shown}"
         return Fix("find_the_cut", f"If they should train by this loss, {how}.", False, at(place))
     edits = restore_graph.without(cell, text, statement, cut.by)
