@@ -173,7 +173,10 @@ def child(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def preload() -> None:
-    """Import the lazy imports of torch.optim, checkpoint and torch.func, once for all forks: 2 to 3 s."""
+    """Import the lazy imports of torch.optim, checkpoint and torch.func, once for all forks: 2 to 3 s.
+
+    What is here by then is no business of a fork's garbage collector: to look through it took longer than any program.
+    """
     import torch
     import torch._dynamo
     import torch.distributions
@@ -187,3 +190,5 @@ def preload() -> None:
     for optimizer in (torch.optim.Adam, torch.optim.SGD, torch.optim.Adagrad, torch.optim.LBFGS):
         optimizer([parameter])
     torch.func.vmap(torch.sin)(torch.zeros(2))
+    gc.collect()
+    gc.freeze()
