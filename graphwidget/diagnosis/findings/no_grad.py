@@ -7,19 +7,12 @@ import re
 from dataclasses import replace
 
 from graphwidget.diagnosis.fixes import restore_graph
-from graphwidget.diagnosis.no_graph import (
-    frozen,
-    gradients,
-    inference_mode,
-    measured,
-    own_functions,
-    switched,
-    unrecorded,
-)
+from graphwidget.diagnosis.no_graph import frozen, inference_mode, measured, own_functions, switched, unrecorded
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
 from graphwidget.diagnosis.no_graph.cutting import CUTTING, LEFT_OUT, any_of
-from graphwidget.diagnosis.no_graph.differentiated_again import differentiated_again
 from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf, fresh_leaf
+from graphwidget.diagnosis.no_graph.gradients import without_graph as gradients
+from graphwidget.diagnosis.no_graph.gradients.differentiated_again import differentiated_again
 from graphwidget.diagnosis.no_graph.origins import Cut, Origins
 from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import grad_modes, text_edit

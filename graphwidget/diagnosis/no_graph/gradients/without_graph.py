@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cause import Cause
+from graphwidget.diagnosis.no_graph.gradients.read_grads import asked_instead, is_read, maker
 from graphwidget.diagnosis.no_graph.origins import Origins
-from graphwidget.diagnosis.no_graph.read_grads import asked_instead, is_read, maker
 from graphwidget.diagnosis.no_graph.values import Spot
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
