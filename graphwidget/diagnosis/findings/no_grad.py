@@ -11,13 +11,14 @@ from graphwidget.diagnosis.no_graph import frozen, inference_mode, measured, own
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
 from graphwidget.diagnosis.no_graph.cutting import CUTTING, LEFT_OUT, any_of
 from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf, fresh_leaf
-from graphwidget.diagnosis.no_graph.gradients import without_graph as gradients
+from graphwidget.diagnosis.no_graph.gradients import without_graph
 from graphwidget.diagnosis.no_graph.gradients.differentiated_again import differentiated_again
 from graphwidget.diagnosis.no_graph.origins import Cut, Origins
 from graphwidget.diagnosis.no_graph.values import Spot, Values
-from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source.optimizers import optimized
+from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.pytorch import grad_modes
+from graphwidget.diagnosis.source.pytorch.optimizers import optimized
 from graphwidget.diagnosis.wording import UNNAMED, place_of, root_name, short, where
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene
@@ -156,7 +157,7 @@ def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause 
     trained = optimized(list(record.runs.values()))
     if trained and not any(trained & source.names_in(cut.statement) for cut in meant):
         # The cuts may be of targets. A gradient without a graph is one that was measured.
-        found = gradients.behind(record, origins, root, spot)
+        found = without_graph.behind(record, origins, root, spot)
         if found is not None:
             return found
     if sure is not None:
@@ -164,7 +165,7 @@ def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause 
         # If there are several, and no optimizer shows which is wrong, each may be intended.
         clear = alone or (bool(meant) and bool(trained))
         return _cut_by(record, sure if clear else sure._replace(alone=False))
-    found = gradients.behind(record, origins, root, spot)
+    found = without_graph.behind(record, origins, root, spot)
     return found or (_cut_by(record, cuts[0]) if cuts else None)
 
 

@@ -12,7 +12,7 @@ from graphwidget.diagnosis.no_graph.origins import Origins
 from graphwidget.diagnosis.no_graph.values import Spot
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.diagnosis.source.functions import functions
+from graphwidget.diagnosis.source.pytorch.custom_functions import functions
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import place_of, short, where
 from graphwidget.model import BackwardCall, CellRun, Fix, Place, Record
