@@ -21,19 +21,10 @@ from graphwidget.diagnosis.findings import (
     second_backward,
     silent,
 )
-from graphwidget.diagnosis.findings.refusals import (
-    checkpoints,
-    custom_functions,
-    inference,
-    inner_calls,
-    out_of_memory,
-    replicas,
-    unexplained,
-    unused,
-)
+from graphwidget.diagnosis.findings.refusals import checkpoints, inference, out_of_memory, replicas, unexplained
 from graphwidget.diagnosis.findings.refusals.checks import checks
-from graphwidget.diagnosis.findings.refusals.gradients import not_a_number, unlike, without_formula
-from graphwidget.diagnosis.findings.refusals.user_code import hooks, own_code
+from graphwidget.diagnosis.findings.refusals.gradients import not_a_number, unlike, unused, without_formula
+from graphwidget.diagnosis.findings.refusals.user_code import custom_functions, hooks, inner_calls, own_code
 from graphwidget.diagnosis.findings.silences import (
     closure,
     computed_parameter,

@@ -7,24 +7,17 @@ import re
 from dataclasses import replace
 
 from graphwidget.diagnosis.fixes import restore_graph
-from graphwidget.diagnosis.no_graph import (
-    frozen,
-    gradients,
-    inference_mode,
-    measured,
-    own_functions,
-    switched,
-    unrecorded,
-)
+from graphwidget.diagnosis.no_graph import frozen, inference_mode, measured, own_functions, switched, unrecorded
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
 from graphwidget.diagnosis.no_graph.cutting import any_of
-from graphwidget.diagnosis.no_graph.differentiated_again import differentiated_again
 from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf, fresh_leaf
+from graphwidget.diagnosis.no_graph.gradients import without_graph
+from graphwidget.diagnosis.no_graph.gradients.differentiated_again import differentiated_again
 from graphwidget.diagnosis.no_graph.origins import Origins
 from graphwidget.diagnosis.no_graph.restoring import cause_of
 from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source.optimizers import optimized
+from graphwidget.diagnosis.source.pytorch.optimizers import optimized
 from graphwidget.diagnosis.wording import UNNAMED, place_of, root_name, short, where
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene
@@ -153,7 +146,7 @@ def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause 
     trained = optimized(list(record.runs.values()))
     if trained and not any(trained & source.names_in(cut.statement) for cut in meant):
         # The cuts may be of targets. A gradient without a graph is one that was measured.
-        found = gradients.behind(record, origins, root, spot)
+        found = without_graph.behind(record, origins, root, spot)
         if found is not None:
             return found
     if sure is not None:
@@ -161,7 +154,7 @@ def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause 
         # If there are several, and no optimizer shows which is wrong, each may be intended.
         clear = alone or (bool(meant) and bool(trained))
         return cause_of(record, sure if clear else sure._replace(alone=False))
-    found = gradients.behind(record, origins, root, spot)
+    found = without_graph.behind(record, origins, root, spot)
     return found or (cause_of(record, cuts[0]) if cuts else None)
 
 

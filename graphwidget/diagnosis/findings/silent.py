@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source.functions import functions
+from graphwidget.diagnosis.source.pytorch.custom_functions import functions
 from graphwidget.diagnosis.wording import lasting_name, names, own_path, root_name, short, source_line, where
 from graphwidget.model import (
     BackwardCall,

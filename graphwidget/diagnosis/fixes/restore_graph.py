@@ -9,9 +9,9 @@ from itertools import count
 
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
-from graphwidget.diagnosis.source.optimizers import TRAINS, optimized
+from graphwidget.diagnosis.source.pytorch.names import has_parameters
+from graphwidget.diagnosis.source.pytorch.optimizers import TRAINS, optimized
 from graphwidget.diagnosis.source.text_edit import Edits
-from graphwidget.diagnosis.source.torch_names import has_parameters
 from graphwidget.model import CellRun, TextEdit
 
 _NUMBER = re.compile(r"\.(item|tolist|numpy|detach|data)\b|^(float|int|len)\(")

@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from graphwidget.diagnosis.no_graph.bindings import binding, iterated, of_attribute, only_element
-from graphwidget.diagnosis.source import grad_modes
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source.torch_names import has_parameters
+from graphwidget.diagnosis.source.pytorch import grad_modes
+from graphwidget.diagnosis.source.pytorch.names import has_parameters
 from graphwidget.model import BackwardCall, CellRun, Scene, Value
 
 _FREEZING = ("requires_grad_(False)", "requires_grad = False")

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from graphwidget.diagnosis.no_graph.cutting import cuts_in, outside_of_cuts
 from graphwidget.diagnosis.no_graph.measured import cut_at
 from graphwidget.diagnosis.no_graph.origins import Cut
-from graphwidget.diagnosis.source import grad_modes
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.model import CellRun, Record
 
 __all__ = ["cuts_behind", "why_cut"]

@@ -7,7 +7,7 @@ import re
 
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax
-from graphwidget.diagnosis.source.optimizers import acts_of_training
+from graphwidget.diagnosis.source.pytorch.optimizers import acts_of_training
 from graphwidget.diagnosis.source.running import in_running_order
 from graphwidget.diagnosis.wording import lines_of
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from graphwidget.diagnosis.reuse.graph_paths import path_to_failure
-from graphwidget.diagnosis.source.optimizers import optimized
 from graphwidget.diagnosis.source.paths import root_of
+from graphwidget.diagnosis.source.pytorch.optimizers import optimized
 from graphwidget.diagnosis.wording import handed_to_call
 from graphwidget.engine.what_if import reachable
 from graphwidget.model import BackwardCall, Kind, Place, Record, SlotState, Snapshot, Write, in_order

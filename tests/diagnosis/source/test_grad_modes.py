@@ -2,8 +2,8 @@
 
 import pytest
 
-from graphwidget.diagnosis.source import grad_modes
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.pytorch import grad_modes
 
 
 def around(text, line):

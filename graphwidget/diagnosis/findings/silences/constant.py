@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from graphwidget.diagnosis.no_graph.from_gradients import Line, parts
-from graphwidget.diagnosis.no_graph.read_grads import asked_instead, built_by_backward, maker
+from graphwidget.diagnosis.no_graph.gradients.from_gradients import Line, parts
+from graphwidget.diagnosis.no_graph.gradients.read_grads import asked_instead, built_by_backward, maker
 from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells

@@ -10,8 +10,9 @@ from graphwidget.diagnosis.findings.silences.constant import missing_parts, oper
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cutting import cuts_in
 from graphwidget.diagnosis.no_graph.way_forward import why_cut
-from graphwidget.diagnosis.source import grad_modes, syntax
+from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.diagnosis.wording import at, opening, place_of, short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record
 

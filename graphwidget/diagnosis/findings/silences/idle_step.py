@@ -15,7 +15,7 @@ from graphwidget.diagnosis.no_graph.way_forward import why_cut
 from graphwidget.diagnosis.source import paths, text_edit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.diagnosis.source.torch_names import OPTIMIZER
+from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, lasting_name, names, place_of, root_name, short, where
 from graphwidget.engine.what_if import reachable
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Leaf, Place, Record, Write

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from graphwidget.diagnosis.source import syntax, text_edit
 from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.diagnosis.source.torch_names import OPTIMIZER
+from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import CellRun, Finding, Fix, Record
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from graphwidget.diagnosis.source import syntax, text_edit
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.paths import is_assignable
+from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.source.text_edit import Edits
-from graphwidget.diagnosis.source.torch_names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, names, place_of, short, spoken, where
 from graphwidget.model import CellRun, Finding, Fix, Place, Record, UnheldLeaf
 

@@ -14,8 +14,8 @@ from graphwidget.diagnosis.reuse.named_edges import NamedEdges
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import containers, syntax
-from graphwidget.diagnosis.source.made_parameters import as_parameter, computed_from
 from graphwidget.diagnosis.source.paths import local, root_of
+from graphwidget.diagnosis.source.pytorch.made_parameters import as_parameter, computed_from
 from graphwidget.diagnosis.wording import at
 from graphwidget.engine import forecast as engine
 from graphwidget.engine.what_if import anything_stale, bytes_held, cut, reachable, with_nodes_held, with_nothing_stale

@@ -16,7 +16,7 @@ from graphwidget.diagnosis.findings.refusals.gradients.without_formula import fi
 from graphwidget.diagnosis.findings.refusals.makers import CallText
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.diagnosis.source.functions import defined
+from graphwidget.diagnosis.source.pytorch.custom_functions import defined
 from graphwidget.diagnosis.wording import at, place_of, root_name, short, when, where
 from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Scene, Value, torch_messages
 

@@ -14,8 +14,8 @@ from graphwidget.diagnosis.findings.refusals.checks.edits import without_argumen
 from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.source.text_edit import Edits
-from graphwidget.diagnosis.source.torch_names import OPTIMIZER
 from graphwidget.model import Fix
 
 __all__ = ["fix_of", "is_filled"]

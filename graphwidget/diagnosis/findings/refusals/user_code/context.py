@@ -11,7 +11,7 @@ from graphwidget.diagnosis.findings.refusals.makers import CallText, calls
 from graphwidget.diagnosis.findings.refusals.user_code.operands import Misfit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.diagnosis.source.functions import FunctionText
+from graphwidget.diagnosis.source.pytorch.custom_functions import FunctionText
 from graphwidget.diagnosis.wording import names, place_of, where
 from graphwidget.model import CellRun, Place, Record
 

@@ -13,7 +13,7 @@ from graphwidget.diagnosis.findings.refusals.unexplained import FROM_OUTSIDE
 from graphwidget.diagnosis.findings.refusals.user_code.context import REGISTERING, calls_of, miscalled, of_context
 from graphwidget.diagnosis.findings.refusals.user_code.operands import Operands, misfit
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source.functions import defined, functions
+from graphwidget.diagnosis.source.pytorch.custom_functions import defined, functions
 from graphwidget.diagnosis.wording import at, described, place_of, root_name, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Kind, Record, Scene, Sight
 

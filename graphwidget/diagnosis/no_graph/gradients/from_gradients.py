@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from graphwidget.diagnosis.no_graph.read_grads import is_read
+from graphwidget.diagnosis.no_graph.gradients.read_grads import is_read
 from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.model import BackwardCall

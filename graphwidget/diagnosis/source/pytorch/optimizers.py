@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source.torch_names import imported_from
+from graphwidget.diagnosis.source.pytorch.names import imported_from
 from graphwidget.model import CellRun
 
 __all__ = ["TRAINS", "acts_of_training", "optimized"]

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cause import Cause
+from graphwidget.diagnosis.no_graph.gradients.read_grads import asked_instead, is_read, maker
 from graphwidget.diagnosis.no_graph.origins import Origins
-from graphwidget.diagnosis.no_graph.read_grads import asked_instead, is_read, maker
 from graphwidget.diagnosis.no_graph.values import Spot
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.diagnosis.source.functions import functions
+from graphwidget.diagnosis.source.pytorch.custom_functions import functions
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import place_of, short, where
 from graphwidget.model import BackwardCall, CellRun, Fix, Place, Record
