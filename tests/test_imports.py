@@ -351,3 +351,10 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 def test_the_version_is_that_of_the_package() -> None:
     metadata = (PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8")
     assert f'\nversion = "{graphwidget.__version__}"\n' in metadata
+
+
+def test_each_test_file_has_a_name_of_its_own() -> None:
+    """Two of one name cannot be collected in one command."""
+    tests = Path(__file__).parent
+    names = [path.name for path in tests.rglob("test_*.py") if not {*path.parts[-4:-1]} & {"projects", "traps"}]
+    assert sorted({name for name in names if names.count(name) > 1}) == []
