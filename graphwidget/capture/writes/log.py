@@ -69,11 +69,17 @@ class WriteLog:
                 entries[at] = entry.as_write(self.place)
         return tuple(entries)  # type: ignore[arg-type]
 
-    def add_step(self, where: Place | tuple[int, int, int], like: Write) -> None:
-        """Remember a step of an optimizer that wrote the same as `like`. `where`: its place, or the key of it."""
-        step = _Again(where, like, self.calls())
+    def add_step(self, where: Place | tuple[int, int, int], like: Write, part: Write | None) -> None:
+        """Remember a step of an optimizer that wrote the same as `like`, and besides its parameters the same as `part`.
+
+        `where`: its place, or the key of it.
+        """
+        calls = self.calls()
+        step = _Again(where, like, calls)
         self._entries.append(step)
         self._steps.append(step)
+        if part is not None:
+            self._entries.append(_Again(where, part, calls))
 
     def add_line(
         self, where: tuple[int, int, int], by: str, changed: list[tuple[str, Any]], number: int, last: Wrote | None
@@ -88,10 +94,6 @@ class WriteLog:
             return last
         write = self.add(self.place(where), by, changed, False, number)
         return Wrote(paths, keys, write) if keys is not None and write is not None else None
-
-    def add_part(self, where: Place | tuple[int, int, int], like: Write) -> None:
-        """Remember that a step wrote the same as `like` besides its parameters: it is no further step."""
-        self._entries.append(_Again(where, like, self.calls()))
 
     def add(
         self,
