@@ -4,7 +4,7 @@ import { mostLines } from "../../src/picture/layout/gaps.ts";
 import { layout } from "../../src/picture/layout/index.ts";
 import { measureByTable } from "../../src/picture/measure.ts";
 import { drawSlices } from "../../src/picture/picture.ts";
-import { LINE_GAP, layTracks } from "../../src/picture/scene/tracks.ts";
+import { LINE_GAP, layTracks } from "../../src/picture/scene/wires/tracks.ts";
 import { runSlices } from "../../src/picture/slices.ts";
 import { momentsOf, PROGRAMS } from "../programs/index.ts";
 import { input } from "./support.ts";

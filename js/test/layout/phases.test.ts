@@ -1,15 +1,15 @@
 /** The later phases: the order in rows, crossings, places. */
 import { describe, expect, test } from "vitest";
-import { makeBlocks } from "../../src/picture/layout/blocks.ts";
-import { placeItems } from "../../src/picture/layout/coordinates.ts";
+import { makeBlocks } from "../../src/picture/layout/coordinates/blocks.ts";
+import { placeItems } from "../../src/picture/layout/coordinates/coordinates.ts";
 import { crossingsBelow, type Order } from "../../src/picture/layout/crossings.ts";
 import { direct } from "../../src/picture/layout/direct.ts";
 import { layout } from "../../src/picture/layout/index.ts";
 import { type Layered, makeLayers } from "../../src/picture/layout/layers.ts";
-import { orderRows } from "../../src/picture/layout/order.ts";
+import { orderRows } from "../../src/picture/layout/order/order.ts";
+import { sift } from "../../src/picture/layout/order/sift.ts";
 import { rankBoxes } from "../../src/picture/layout/ranks.ts";
 import { placeRows } from "../../src/picture/layout/rows.ts";
-import { sift } from "../../src/picture/layout/sift.ts";
 import type { LayoutInput, LayoutOutput } from "../../src/picture/layout/types.ts";
 import { random } from "../graphs/index.ts";
 import { FREE, finish, input, layers, plainOrder } from "./support.ts";

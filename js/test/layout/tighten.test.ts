@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { placeItems } from "../../src/picture/layout/coordinates.ts";
+import { placeItems } from "../../src/picture/layout/coordinates/coordinates.ts";
 import type { Order } from "../../src/picture/layout/crossings.ts";
 import { direct } from "../../src/picture/layout/direct.ts";
 import { type Layered, makeLayers } from "../../src/picture/layout/layers.ts";
-import { orderRows } from "../../src/picture/layout/order.ts";
+import { orderRows } from "../../src/picture/layout/order/order.ts";
 import { rankBoxes } from "../../src/picture/layout/ranks.ts";
 import { tiesOf, tighten } from "../../src/picture/layout/tighten.ts";
 import { rowOf } from "../../src/picture/layout/types.ts";

@@ -12,12 +12,12 @@
 
 import { doubles } from "../arrays.ts";
 import { runSlices, type Slices } from "../slices.ts";
-import { placeItems } from "./coordinates.ts";
+import { placeItems } from "./coordinates/coordinates.ts";
 import type { Order } from "./crossings.ts";
 import { type Directed, direct } from "./direct.ts";
 import { widerGaps } from "./gaps.ts";
 import { type Layered, makeLayers } from "./layers.ts";
-import { orderRows } from "./order.ts";
+import { orderRows } from "./order/order.ts";
 import { rankBoxes } from "./ranks.ts";
 import { type Routes, routeEdges } from "./route.ts";
 import { placeRows, type RowPlaces } from "./rows.ts";

@@ -7,13 +7,13 @@ import { rowOf } from "../layout/types.ts";
 import type { Graph } from "../model.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { type Border, findBorder } from "./areas.ts";
-import { cardOf, leafRoom } from "./cards.ts";
+import { cardOf, leafRoom } from "./cards/cards.ts";
 import { type Context, contextSlices, descend } from "./context.ts";
 import { railFits } from "./rail.ts";
 import { type Flag, makeFlags, PILL_H } from "./roots.ts";
 import { type TagText, tagTexts } from "./tags.ts";
 import type { SceneOptions } from "./types.ts";
-import { linesIn } from "./wires.ts";
+import { linesIn } from "./wires/wires.ts";
 
 export interface Plan {
   context: Context;

@@ -9,7 +9,7 @@ import type { DrawnBorder } from "./areas.ts";
 import { type Context, sized } from "./context.ts";
 import type { Free, Rect } from "./rects.ts";
 import type { Item } from "./types.ts";
-import { type Courses, courseAt } from "./wires.ts";
+import { type Courses, courseAt } from "./wires/wires.ts";
 
 const MAX_NAME = 150;
 /** The carrier is the answer to the question which variable: it is written in full. */

@@ -3,7 +3,7 @@
 import { boxOfUid, type Folded } from "../fold/index.ts";
 import { LEAF_H, octagon, octagonOpen, path, rect, shape, text } from "../marks.ts";
 import type { Graph } from "../model.ts";
-import { leavesAbove } from "./cards.ts";
+import { leavesAbove } from "./cards/cards.ts";
 import { type Context, sized } from "./context.ts";
 import type { Item } from "./types.ts";
 

@@ -2,7 +2,7 @@
 /** A forecast says in sentences what a call would do, stays when it is kept, and is asked for again for a new picture. */
 import { afterEach, expect, test } from "vitest";
 import { reused, tiny } from "../../dev/stories.ts";
-import { type Shown, show } from "./support.ts";
+import { type Shown, show } from "../view/support.ts";
 
 let view: Shown;
 afterEach(() => view.close());

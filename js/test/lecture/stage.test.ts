@@ -2,7 +2,7 @@
 /** Presenting: by key and from the menu, remembered by the model; and what is said about a view beside the notebook. */
 import { afterEach, expect, test } from "vitest";
 import { reused, tiny } from "../../dev/stories.ts";
-import { type Shown, show } from "./support.ts";
+import { type Shown, show } from "../view/support.ts";
 
 let view: Shown;
 afterEach(() => view.close());

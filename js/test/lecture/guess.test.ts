@@ -2,7 +2,7 @@
 /** Predicting a call in the view: marks in the picture and in the list, by keys, the call, and how right they were. */
 import { afterEach, expect, test } from "vitest";
 import { reused, tiny } from "../../dev/stories.ts";
-import { node, type Shown, show } from "./support.ts";
+import { node, type Shown, show } from "../view/support.ts";
 
 let view: Shown;
 afterEach(() => view.close());

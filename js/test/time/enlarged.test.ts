@@ -2,8 +2,8 @@
 /** The timeline in the view: it is enlarged by a button, a key or its edge, and its folded stretches open. */
 import { afterEach, expect, test } from "vitest";
 import { tiny } from "../../dev/stories.ts";
-import { gan } from "../time/support.ts";
-import { type Shown, show } from "./support.ts";
+import { type Shown, show } from "../view/support.ts";
+import { gan } from "./support.ts";
 
 let view: Shown;
 afterEach(() => view.close());

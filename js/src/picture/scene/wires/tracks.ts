@@ -3,7 +3,7 @@
  * A flat wire that is alone stays a curve.
  */
 
-import { path } from "../marks.ts";
+import { path } from "../../marks.ts";
 
 /** Distance in px between the lines of roots side by side in a wire. */
 export const LINE_GAP = 6;

@@ -5,9 +5,9 @@
  * rest of them choose a gap as new boxes do.
  */
 
-import type { Slices } from "../slices.ts";
-import type { Order } from "./crossings.ts";
-import { DUMMY_WIDTH, type Layered } from "./layers.ts";
+import type { Slices } from "../../slices.ts";
+import type { Order } from "../crossings.ts";
+import { DUMMY_WIDTH, type Layered } from "../layers.ts";
 
 const SLICE = 32768;
 

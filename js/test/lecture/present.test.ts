@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { FakeModel } from "../../dev/fake_model.ts";
 import { olderWords } from "../../src/panels/stagebar.tsx";
 import { momentOf, momentsOf } from "../programs/index.ts";
-import { mount, settle } from "./support.ts";
+import { mount, settle } from "../view/support.ts";
 
 interface Open {
   model: FakeModel;

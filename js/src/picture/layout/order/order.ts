@@ -4,10 +4,10 @@
  * local search), until that has not helped for a while. Rows with a single item cut the graph into parts with
  * independent crossings: each part is ordered alone, and only while it has crossings.
  */
-import { bytes, doubles, ints } from "../arrays.ts";
-import { eachSlice, type Slices } from "../slices.ts";
-import { crossingsBelow, type Order } from "./crossings.ts";
-import type { Layered } from "./layers.ts";
+import { bytes, doubles, ints } from "../../arrays.ts";
+import { eachSlice, type Slices } from "../../slices.ts";
+import { crossingsBelow, type Order } from "../crossings.ts";
+import type { Layered } from "../layers.ts";
 import { sift } from "./sift.ts";
 
 /** Keys that fix the order of items in one row, one array per key, by item; NaN: free. Later keys count more. */

@@ -1,15 +1,15 @@
 /** Cards and leaf badges as items, with their accessible names and data attributes. */
 
-import { bowl, LEAF_H, leaf, path, shape } from "../marks.ts";
-import { shorten } from "../measure.ts";
-import { eachSlice, type Slices } from "../slices.ts";
-import { bytesText, count, join, leafLabel, listText, nodeLabel, nodeState, slotSentences } from "../words.ts";
-import { bowlPlace, cardMarks, changeOf, slotPlaces } from "./cardmarks.ts";
+import { bowl, LEAF_H, leaf, path, shape } from "../../marks.ts";
+import { shorten } from "../../measure.ts";
+import { eachSlice, type Slices } from "../../slices.ts";
+import { bytesText, count, join, leafLabel, listText, nodeLabel, nodeState, slotSentences } from "../../words.ts";
+import { type Context, isIn, rootsOf, sized } from "../context.ts";
+import { LazyItem, type Made, type Source } from "../lazy.ts";
+import { type Free, type Rect, rectAt } from "../rects.ts";
+import type { Card, Item, LeafPart } from "../types.ts";
 import { BOWL, cardOf, leafNames, leavesAbove } from "./cards.ts";
-import { type Context, isIn, rootsOf, sized } from "./context.ts";
-import { LazyItem, type Made, type Source } from "./lazy.ts";
-import { type Free, type Rect, rectAt } from "./rects.ts";
-import type { Card, Item, LeafPart } from "./types.ts";
+import { bowlPlace, cardMarks, changeOf, slotPlaces } from "./marks.ts";
 
 /** The data attributes of a node or group. `boxes`: the boxes that it is made of. */
 export const facts = (

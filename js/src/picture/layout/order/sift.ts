@@ -3,10 +3,10 @@
  * reduction algorithm"). A long edge moves as a whole, with all its dummies: row by row it would have to pass through
  * worse orders. Each box and each long edge near a crossing is tried at every place in its rows and takes the best one.
  */
-import { ints } from "../arrays.ts";
-import type { Slices } from "../slices.ts";
-import { crossingsBelow, type Order, pairGain } from "./crossings.ts";
-import type { Layered } from "./layers.ts";
+import { ints } from "../../arrays.ts";
+import type { Slices } from "../../slices.ts";
+import { crossingsBelow, type Order, pairGain } from "../crossings.ts";
+import type { Layered } from "../layers.ts";
 
 /** Parts with more boxes and long edges than this are not sifted: it would take too long. */
 const MOST = 4000;

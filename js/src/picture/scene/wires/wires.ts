@@ -1,16 +1,16 @@
 /** Wires: from the loss up to the inputs. The lines of several roots run side by side in one wire. */
 
-import { doubles, ints } from "../arrays.ts";
-import type { LayoutOutput } from "../layout/index.ts";
-import { collect, type Rows, rowOf } from "../layout/types.ts";
-import { arrowhead, type Mark, path, wire } from "../marks.ts";
-import { eachSlice, type Slices } from "../slices.ts";
-import { type Context, isDimmed, rootsOf, sides } from "./context.ts";
-import { LazyItem } from "./lazy.ts";
-import { type Free, middleOf, type Rect } from "./rects.ts";
-import type { Flag } from "./roots.ts";
+import { doubles, ints } from "../../arrays.ts";
+import type { LayoutOutput } from "../../layout/index.ts";
+import { collect, type Rows, rowOf } from "../../layout/types.ts";
+import { arrowhead, type Mark, path, wire } from "../../marks.ts";
+import { eachSlice, type Slices } from "../../slices.ts";
+import { type Context, isDimmed, rootsOf, sides } from "../context.ts";
+import { LazyItem } from "../lazy.ts";
+import { type Free, middleOf, type Rect } from "../rects.ts";
+import type { Flag } from "../roots.ts";
+import type { Item, RootView } from "../types.ts";
 import { type Gap, LINE_GAP, layTracks, noTracks, type Tracks, trackData } from "./tracks.ts";
-import type { Item, RootView } from "./types.ts";
 
 /** Pairs of laid-out boxes, from the lower to the upper one; the wires of flags come last. */
 interface Links {

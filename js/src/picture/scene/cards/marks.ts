@@ -10,10 +10,13 @@ import {
   slot as slotMark,
   stripe,
   text,
-} from "../marks.ts";
-import { shorten } from "../measure.ts";
-import * as SLOT from "../slot.ts";
-import { callNumber, join } from "../words.ts";
+} from "../../marks.ts";
+import { shorten } from "../../measure.ts";
+import * as SLOT from "../../slot.ts";
+import { callNumber, join } from "../../words.ts";
+import { type Context, hueOfCall, isIn, sized } from "../context.ts";
+import type { Rect } from "../rects.ts";
+import type { Card, SlotPlace } from "../types.ts";
 import {
   BOWL,
   type Cell,
@@ -26,9 +29,6 @@ import {
   slotRows,
   textInset,
 } from "./cards.ts";
-import { type Context, hueOfCall, isIn, sized } from "./context.ts";
-import type { Rect } from "./rects.ts";
-import type { Card, SlotPlace } from "./types.ts";
 
 /** Middles of the two lines of a card, as shares of its height. */
 const FIRST = 0.31;

@@ -1,13 +1,13 @@
-/** Cards: their texts, and the room that a box needs for them. The marks are in cardmarks.ts. */
+/** Cards: their texts, and the room that a box needs for them. The marks are in marks.ts. */
 
-import type { Box } from "../fold/index.ts";
-import { callNumberHalf, LEAF_H, leafWidth, SLOT_LOOKS, SLOT_W, type SlotLook } from "../marks.ts";
-import { shorten } from "../measure.ts";
-import type { Graph } from "../model.ts";
-import * as SLOT from "../slot.ts";
-import { callNumber, count, join, placeText, shortBytes, slotSummary } from "../words.ts";
-import { type Context, rootsOf, sized } from "./context.ts";
-import type { Card, LeafPart, SlotText } from "./types.ts";
+import type { Box } from "../../fold/index.ts";
+import { callNumberHalf, LEAF_H, leafWidth, SLOT_LOOKS, SLOT_W, type SlotLook } from "../../marks.ts";
+import { shorten } from "../../measure.ts";
+import type { Graph } from "../../model.ts";
+import * as SLOT from "../../slot.ts";
+import { callNumber, count, join, placeText, shortBytes, slotSummary } from "../../words.ts";
+import { type Context, rootsOf, sized } from "../context.ts";
+import type { Card, LeafPart, SlotText } from "../types.ts";
 
 const WIDTH = 178;
 const COMPACT_WIDTH = 158;

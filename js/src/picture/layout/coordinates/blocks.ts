@@ -2,11 +2,11 @@
  * Fifth phase, first half: which items stand exactly below one another. A block is a vertical run of items, one
  * per row, that share one x: the main line of the graph, the dummies of a long edge, a chain. Blocks never cross.
  */
-import { ints } from "../arrays.ts";
-import type { Slices } from "../slices.ts";
-import type { Order } from "./crossings.ts";
-import type { Layered } from "./layers.ts";
-import type { Rows } from "./types.ts";
+import { ints } from "../../arrays.ts";
+import type { Slices } from "../../slices.ts";
+import type { Order } from "../crossings.ts";
+import type { Layered } from "../layers.ts";
+import type { Rows } from "../types.ts";
 
 export interface Blocks {
   count: number;

@@ -2,7 +2,7 @@
 /** Two moments compared: chosen with the mouse or the keyboard, told in words and tables, and marked on the cards. */
 import { afterEach, expect, test } from "vitest";
 import { tiny } from "../../dev/stories.ts";
-import { node, type Shown, show } from "./support.ts";
+import { node, type Shown, show } from "../view/support.ts";
 
 let view: Shown;
 afterEach(() => view.close());

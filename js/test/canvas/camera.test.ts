@@ -7,7 +7,7 @@ import { Minimap } from "../../src/canvas/minimap.ts";
 import { Space } from "../../src/canvas/space.ts";
 import { Viewport } from "../../src/canvas/viewport.ts";
 import type { Item } from "../../src/picture/scene/types.ts";
-import { show } from "./support.ts";
+import { show } from "../view/support.ts";
 
 let element: HTMLElement;
 let viewport: Viewport;

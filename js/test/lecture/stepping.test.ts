@@ -2,7 +2,7 @@
 /** Stepping through one call in the view: ahead and recorded, forwards and backwards, by button, key and slider. */
 import { afterEach, expect, test } from "vitest";
 import { deep, tiny } from "../../dev/stories.ts";
-import { node, type Shown, show } from "./support.ts";
+import { node, type Shown, show } from "../view/support.ts";
 
 let view: Shown;
 afterEach(() => view.close());

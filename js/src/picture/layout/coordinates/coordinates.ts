@@ -3,14 +3,14 @@
  * apart: one solution pushes only to the right, one only to the left. Their mean keeps all gaps and favours no side.
  */
 
-import { doubles, ints } from "../arrays.ts";
-import type { Slices } from "../slices.ts";
+import { doubles, ints } from "../../arrays.ts";
+import type { Slices } from "../../slices.ts";
+import type { Order } from "../crossings.ts";
+import { DUMMY_WIDTH, type Layered } from "../layers.ts";
+import { tiesOf, tighten } from "../tighten.ts";
+import { type Apart, ENOUGH, topological } from "../types.ts";
 import { type Blocks, cutBlocks, makeBlocks } from "./blocks.ts";
-import type { Order } from "./crossings.ts";
-import { DUMMY_WIDTH, type Layered } from "./layers.ts";
 import { seatNewcomers } from "./newcomers.ts";
-import { tiesOf, tighten } from "./tighten.ts";
-import { type Apart, ENOUGH, topological } from "./types.ts";
 
 /** Rounds of pulling and projecting; more of them hardly make the wires shorter. */
 const ROUNDS = 2;

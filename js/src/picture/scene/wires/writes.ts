@@ -1,15 +1,15 @@
 /** A line that modified saved tensors in place: a note with a pencil, and a dashed line to each card that it made stale. */
 
-import { isPast } from "../fold/index.ts";
-import { type Mark, path, pencil, rect, shape, text } from "../marks.ts";
-import { shorten } from "../measure.ts";
-import type { Finding } from "../model.ts";
-import * as SLOT from "../slot.ts";
-import { join } from "../words.ts";
-import { cardOf } from "./cards.ts";
-import { type Context, sized } from "./context.ts";
-import { type Free, type Rect, unite } from "./rects.ts";
-import type { Item } from "./types.ts";
+import { isPast } from "../../fold/index.ts";
+import { type Mark, path, pencil, rect, shape, text } from "../../marks.ts";
+import { shorten } from "../../measure.ts";
+import type { Finding } from "../../model.ts";
+import * as SLOT from "../../slot.ts";
+import { join } from "../../words.ts";
+import { cardOf } from "../cards/cards.ts";
+import { type Context, sized } from "../context.ts";
+import { type Free, type Rect, unite } from "../rects.ts";
+import type { Item } from "../types.ts";
 
 /** Room around its words, in px; less in a low note. */
 const PAD = 10;

@@ -2,7 +2,7 @@
 /** The panels change what has changed, and nothing else: focus, selection and alerts stay. */
 import { afterEach, expect, test } from "vitest";
 import { reused, tiny } from "../../dev/stories.ts";
-import { node, type Shown, show } from "./support.ts";
+import { node, type Shown, show } from "../view/support.ts";
 
 let view: Shown;
 afterEach(() => view.close());

@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import { call, type Story } from "../../dev/fake_story.ts";
 import { STORIES } from "../../dev/stories.ts";
-import { show } from "./support.ts";
+import { show } from "../view/support.ts";
 
 const empty = (more: Partial<Story>): Story => ({ ...STORIES.empty!(), ...more });
 const event = (held: number) => ({
