@@ -121,7 +121,9 @@ class LineageMode(TorchFunctionMode):
     ) -> Any:
         """Run an operation, and note what came of it."""
         kwargs = kwargs or {}
-        given = list(_tensors((args, kwargs)))
+        given = list(
+            _tensors(args[:1] if _name(func) == "__deepcopy__" else (args, kwargs))
+        )  # not what was copied before
         with_graph = [one for one in given if one.requires_grad]
         result = func(*args, **kwargs)
         try:

@@ -89,7 +89,7 @@ class Account:
     moved
         What steps of optimizers, or the same by hand, have modified.
     held_bytes
-        The most bytes of saved tensors at any event that knows, until the call that failed; 0: none does.
+        The most bytes of saved tensors at any event that knows, before the call that failed; 0: none does.
     losses
         In a trial: the values of scalar roots, by the place of their call.
     seconds
@@ -193,8 +193,8 @@ def account_of(
 
 
 def most_held(events: Iterable[Event], failing: int) -> int:
-    """The most bytes of saved tensors at an event, until the call that failed: what came behind it ran once only."""
-    until = takewhile(lambda event: event.call is None or event.call <= failing, events)
+    """The most bytes of saved tensors at an event before the call that failed: what comes then, one run only has."""
+    until = takewhile(lambda event: event.call is None or event.call < failing, events)
     return max((event.held_bytes or 0 for event in until), default=0)
 
 

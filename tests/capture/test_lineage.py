@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -137,3 +138,13 @@ def test_a_value_with_a_graph_has_no_cuts_and_results_are_the_same(program: Prog
     assert program.measured(loss).behind_root == ()
     loss.backward()
     assert torch.equal(w.grad, torch.arange(3.0))
+
+
+def test_a_copy_of_a_buffer_is_made_of_no_parameter_that_was_copied_before(program: Program) -> None:
+    """`deepcopy` of a block hands on what it has copied so far, and that holds the parameters."""
+    block = nn.Linear(3, 3)
+    block.register_buffer("mask", torch.ones(3))
+    program.at(7)
+    copied = copy.deepcopy(block).requires_grad_(False)
+    program.at(9)
+    assert not program.measured(copied(torch.ones(2, 3)) * copied.mask).behind_root
