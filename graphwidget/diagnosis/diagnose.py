@@ -26,6 +26,7 @@ from graphwidget.diagnosis.findings.refusals.checks import checks
 from graphwidget.diagnosis.findings.refusals.gradients import not_a_number, unlike, unused, without_formula
 from graphwidget.diagnosis.findings.refusals.user_code import custom_functions, hooks, inner_calls, own_code
 from graphwidget.diagnosis.findings.silences import (
+    closure,
     computed_parameter,
     constant,
     constant_penalty,
@@ -97,6 +98,7 @@ DETECTORS: tuple[Detector, ...] = (
     constant.find,
     constant_penalty.find,
     kept_grads.find,
+    closure.find,
     steps_by_hand.find,
     loop_order.find,
     custom.find,

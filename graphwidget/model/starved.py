@@ -47,7 +47,8 @@ class KeptGradients:
     backward calls that had begun before the one at `place`. `surplus`: by how many more than there were calls it was
     written to between two steps; a call writes to it at most once. `by_hand`: no optimizer made the steps; a line of
     the program wrote to the parameter. `cleared`: how often it was another tensor at a step, or had not grown; these
-    are not among the `steps`.
+    are not among the `steps`. `added`: how many gradients the first step had added up in it; where there was no other
+    step without a clearing, `steps` is 1.
     """
 
     place: Place
@@ -57,3 +58,4 @@ class KeptGradients:
     surplus: int = 0
     by_hand: bool = False
     cleared: int = 0
+    added: int = 0

@@ -75,6 +75,7 @@ NONE = ("NoneType",)  # Python's own
 KEYWORD = ("got an unexpected keyword argument",)  # Python's own
 
 HOOKED_VIEW_WRITTEN = ("Output 0 of BackwardHookFunction is a view and is being modified inplace",)
+FUNCTION_VIEW_WRITTEN = ("This view was created inside a custom Function",)
 VIEW_OF_ANOTHER_MODE = ("A view was created in no_grad mode and is", "A view was created in inference mode and is")
 INFERENCE_WRITTEN = ("Inplace update to inference tensor outside InferenceMode",)
 INFERENCE_FLAG = ("Setting requires_grad=True on inference tensor",)

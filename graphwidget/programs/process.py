@@ -160,7 +160,7 @@ def main(
         return _write(file, problem=f"cannot start: {why}")
     del sys.path[0]
     again = rerun.now(start.target, start.arguments, module=start.module)
-    wish = asked.Asked(wanted, again, effects.watch(again.folder), seconds)
+    wish = asked.Asked(wanted, again, effects.watch(again.folder, os.path.dirname(file)), seconds)
 
     def report(tracker: Tracker, journal: Journal, code: str) -> None:
         Path(f"{file}.ran").touch()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from graphwidget.capture.tracker import Tracker
     from graphwidget.model import BackwardCall, Finding
@@ -51,17 +51,26 @@ class Autograd:
             autograd.assert_no_growth()
     """
 
-    def __init__(self, tracker: Tracker) -> None:
+    def __init__(self, tracker: Tracker, told: frozenset[object] = frozenset()) -> None:
         self._tracker = tracker
+        self._told = told  # findings of earlier tests
+        self._first_call, self._first_uid = tracker.log.count, tracker.identity.given
 
     @property
     def calls(self) -> tuple[BackwardCall, ...]:
         """The backward calls of this test so far, oldest first."""
-        return self._tracker.calls
+        return tuple(call for call in self._tracker.calls if call.n >= self._first_call)
 
     def findings(self) -> tuple[Finding, ...]:
-        """What is wrong now: as `graphwidget.explain`."""
-        return self._tracker.findings()
+        """What is wrong now: as `graphwidget.explain`, without what earlier tests did."""
+        return tuple(found for found in self._tracker.findings() if self._is_of_this_test(found))
+
+    def _is_of_this_test(self, found: Finding) -> bool:
+        if found.call is not None:
+            return found.call >= self._first_call
+        if found.uids:
+            return max(found.uids) >= self._first_uid
+        return _key(found) not in self._told
 
     def assert_no_growth(self) -> None:
         """Fail if graphs of several iterations are still alive and pile up.
@@ -78,83 +87,100 @@ class Autograd:
         if found:
             raise AssertionError("graphs of several iterations pile up\n" + _text(found))
 
+    def explanation(self, error: BaseException) -> str:
+        """What is known of the error of the test, and of the graph at that moment; empty where that is nothing."""
+        from graphwidget.diagnosis.verdict import verdict
+        from graphwidget.render.report import verdict_lines
+
+        self._tracker.end_cell(error)  # the tear-down is not part of what is explained
+        found = [one for one in self.findings() if one.severity != "info"]
+        if found:
+            return _text(found)
+        said = verdict(self._tracker.record(), ())
+        return "\n".join(verdict_lines(said)) if said.unexplained else ""
+
 
 @pytest.fixture
 def autograd(request: pytest.FixtureRequest) -> Generator[Autograd, None, None]:
     """Watch the backward calls of this test: `findings()`, `assert_no_growth()` and `calls`."""
     watching: Any = request.config.pluginmanager.get_plugin(_WATCHING)
-    tracker = watching.tracker if watching is not None else None
-    if tracker is not None:
-        yield Autograd(tracker)
+    if watching is not None and watching.test is not None:
+        yield watching.test
         return
-    with _tracked(request.node) as tracker:
+    tracker = _tracker(lambda: _variables(request.node))
+    with _tracked(tracker):
         yield Autograd(tracker)
 
 
 class _Watching:
-    """Has a tracker for each test, from its set-up to its tear-down."""
+    """Has one tracker for all tests: what one test has stored, in a fixture or a module, a later one may fail with."""
 
     def __init__(self) -> None:
-        self.tracker: Tracker | None = None
+        self.test: Autograd | None = None  # the one that runs
+        self._tracker: Tracker | None = None
+        self._variables: dict[str, Any] = {}
+        self._told: frozenset[object] = frozenset()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        with _tracked(item) as self.tracker:
+        tracker = self._tracker = self._tracker or _tracker(lambda: self._variables)
+        self._variables = _variables(item)
+        with _tracked(tracker):
+            self.test = Autograd(tracker, self._told)
             try:
                 return (yield)
             finally:
-                self.tracker = None
+                if self.test.calls:
+                    self._told = frozenset(map(_key, tracker.findings()))
+                self.test = None
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
-        tracker = self.tracker
-        if report.failed and call.excinfo is not None and tracker is not None:
+        if report.failed and call.excinfo is not None and self.test is not None and self._tracker is not None:
             try:
-                text = _explanation(tracker, call.excinfo.value)
+                text = self.test.explanation(call.excinfo.value)
             except Exception as error:  # the report of the test is not ours to lose
-                tracker.problems.note(error)
+                self._tracker.problems.note(error)
                 text = ""
             if text:
                 report.sections.append((SECTION, text))
         return report
 
 
-@contextmanager
-def _tracked(item: pytest.Item) -> Iterator[Tracker]:
-    """A tracker that watches a test."""
+def _variables(item: pytest.Item) -> dict[str, Any]:
+    module = getattr(item, "module", None)
+    return vars(module) if module is not None else {}
+
+
+def _tracker(variables: Callable[[], dict[str, Any]]) -> Tracker:
     from graphwidget.capture.tracker import Tracker
     from graphwidget.diagnosis.diagnose import diagnose
     from graphwidget.engine.forecast import forecast
+
+    return Tracker(variables, forecaster=forecast, diagnose=diagnose)
+
+
+@contextmanager
+def _tracked(tracker: Tracker) -> Iterator[None]:
+    """Watch a test, from its set-up to its tear-down."""
     from graphwidget.notebook.session import begin_tracking, end_tracking
 
-    module = getattr(item, "module", None)
-    variables = vars(module) if module is not None else {}
-    tracker = Tracker(lambda: variables, forecaster=forecast, diagnose=diagnose)
     tracker.start()
     tracker.begin_cell(None, "")
     begin_tracking(tracker)
     try:
-        yield tracker
+        yield
     finally:
         end_tracking(tracker)
         tracker.end_cell(sys.exc_info()[1])
         tracker.stop()
 
 
-def _explanation(tracker: Tracker, error: BaseException) -> str:
-    """What is known of the error of a test, and of the graph at that moment; empty where that is nothing."""
-    from graphwidget.diagnosis.verdict import verdict
-    from graphwidget.render.report import verdict_lines
-
-    tracker.end_cell(error)  # the tear-down is not part of what is explained
-    found = [one for one in tracker.findings() if one.severity != "info"]
-    if found:
-        return _text(found)
-    said = verdict(tracker.record(), ())
-    return "\n".join(verdict_lines(said)) if said.unexplained else ""
+def _key(found: Finding) -> object:
+    return (found.kind, found.names, found.cause)
 
 
 def _text(found: list[Finding]) -> str:

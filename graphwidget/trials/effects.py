@@ -38,7 +38,7 @@ _LOCAL = ("/dev/", "/proc/", "/sys/")
 class Effects:
     """What was seen since `watch`; `end` says it."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, ours: str = "") -> None:
         self._folder = folder
         self._within = os.path.join(os.path.realpath(folder), "")
         self._since = _now_of_files()
@@ -53,6 +53,8 @@ class Effects:
                 sys.prefix,
             )
         ) + (os.path.join(os.path.realpath(tempfile.gettempdir()), _COMPILED),)
+        if ours:
+            self._private += (os.path.join(os.path.realpath(ours), ""),)
 
     def end(self) -> str:
         """What the program did until now, as a clause; empty if nothing was seen. From now on nothing more is seen."""
@@ -135,9 +137,12 @@ _watched: list[Effects] = []  # the one that sees
 _hooked: list[bool] = []  # whether Python reports to us: a hook cannot be removed
 
 
-def watch(folder: str) -> Effects:
-    """Begin to see what the program in this process does. Only the newest `Effects` sees anything."""
-    effects = Effects(folder)
+def watch(folder: str, ours: str = "") -> Effects:
+    """Begin to see what the program in this process does, but for what is below a folder of `ours`.
+
+    Only the newest `Effects` sees anything.
+    """
+    effects = Effects(folder, ours)
     if not _hooked:
         _hooked.append(True)
         sys.addaudithook(_hook)

@@ -35,6 +35,9 @@ if rank == 0:
     print(json.dumps([told.ok, told.assumes, again.assumes, list(forecast_lines("loss.backward()", told))]))
 dist.barrier()
 dist.destroy_process_group()
+sys.stdout.flush()
+# A thread of gloo's that lets go of its last tensors while Python ends aborts the process, now and then.
+os._exit(0)
 """
 
 

@@ -1,5 +1,6 @@
 """The pytest plugin, in runs of pytest of their own: the section under a failing test, and the fixture."""
 
+import re
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -91,7 +92,7 @@ def test_a_test_that_passes_is_left_alone(run):
     assert section(result) == ""
 
 
-def test_each_test_has_its_own_record(run):
+def test_each_test_is_told_of_what_it_did_itself(run):
     test = """
     import unittest
     import pytest
@@ -114,7 +115,56 @@ def test_each_test_has_its_own_record(run):
     """
     result = run(test, "--graphwidget")
     result.assert_outcomes(failed=2, passed=1, errors=1)
-    assert result.stdout.str().count("✕ ② needs saved tensors that ① freed.") == 3
+    said = re.findall("✕ (.) needs saved tensors that (.) freed.", result.stdout.str())
+    assert sorted(said) == [("②", "①"), ("⑤", "④"), ("⑦", "⑥")]
+
+
+SHARED = """
+import pytest
+import torch
+from torch import nn
+from net import Net
+
+class Two(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(2, 2), nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.a(x) + self.b(x).detach()
+
+@pytest.fixture(scope="module")
+def net():
+    return Net()
+
+def test_cut(net):
+    model = Two()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.ones(3, 2)).sum().backward()
+        optimizer.step()
+    FAILS
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_step(net, n):
+    net(torch.ones(4, 2)).sum().backward()
+"""
+
+
+def test_what_an_earlier_test_left_in_a_fixture_is_explained_and_nothing_else_of_it(run):
+    result = run(SHARED.replace("FAILS", ""), "--graphwidget")
+    result.assert_outcomes(passed=2, failed=1)
+    said = " ".join(section(result).split("test summary")[0].split())
+    assert "✕ ⑤ needs saved tensors that ④ freed." in said and "no gradient in any step" not in said
+    assert "`net.state` was built in net.py:11 in Net.forward" in said
+    assert "self.state = self.state.detach()` before net.py:11" in said
+
+
+def test_a_silence_is_told_in_its_own_test(run):
+    result = run(SHARED.replace("FAILS", "assert not optimizer"), "--graphwidget", "-k", "cut")
+    result.assert_outcomes(failed=1, deselected=2)
+    assert "! `model.b.weight` and `model.b.bias` have had no gradient in any step" in " ".join(section(result).split())
 
 
 def test_the_asserts_of_a_test_are_rewritten_and_its_lines_are_known(run):

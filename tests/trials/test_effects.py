@@ -64,6 +64,15 @@ def test_files_of_others_in_a_folder_for_temporary_files_are_not_the_programs(tm
     assert "own.txt" in inside.end()
 
 
+def test_files_of_ours_are_not_the_programs_where_it_runs_in_the_folder_for_temporary_files(tmp_path, monkeypatch):
+    """Beside the answer's own file."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "answers").mkdir()
+    seen = effects.watch(str(tmp_path), ours=str(tmp_path / "answers"))
+    (tmp_path / "answers" / "ran").write_text("")
+    assert seen.end() == ""
+
+
 def test_the_end_of_the_interpreter_is_quiet():
     """Python reports to the hook until the very end, when it has set the names of modules to None."""
     program = (

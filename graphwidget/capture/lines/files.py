@@ -49,7 +49,7 @@ class SourceFile:
     """
 
     __slots__ = ("__weakref__", "_alone", "_bytes", "_code", "_compiled", "_first", "_inside", "_line", "_lines",
-                 "_rewritten", "_spots", "_stamp", "edited", "path", "shift", "shown")  # fmt: skip
+                 "_spots", "_stamp", "edited", "path", "shift", "shown")  # fmt: skip
 
     def __init__(self, path: str, code: CodeType) -> None:
         self.path = os.path.abspath(path)
@@ -58,9 +58,8 @@ class SourceFile:
         self._lines: list[str] | None = None
         # Codes are known by their hashes: kept, they would keep a reloaded module's.
         self._code, self._inside = hash(code), frozenset(map(hash, _codes(code)))
-        self._rewritten = any(map(_is_rewritten, _codes(code)))
         self._spots = frozenset(map(_spot, _codes(code)))
-        self._first, self.shift = self._mark(code), 0
+        self._first, self.shift = _mark(code), 0
         # autoreload compiles a function that was edited alone, or a method in a class with nothing else in it.
         inside = [code] if code.co_flags & inspect.CO_OPTIMIZED else list(_outermost_functions(code))
         self._alone: tuple[str, int] | None = (inside[0].co_name, _shape(inside[0])) if len(inside) == 1 else None
@@ -104,7 +103,7 @@ class SourceFile:
             return hash(code) == self._code or code.co_name != "<module>"
         if _is_rewritten(code) and _spot(code) in self._spots:
             return True
-        return bool(self.lines) and self._mark(code) in self._compiled
+        return bool(self.lines) and _mark(code) in self._compiled
 
     def _read(self) -> str | None:
         try:
@@ -115,7 +114,7 @@ class SourceFile:
             compiled = list(_codes(compile(text, self.path, "exec", dont_inherit=True)))
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
             return None
-        self._compiled = frozenset(map(self._mark, compiled))
+        self._compiled = frozenset({*map(hash, compiled), *map(_spot, compiled)})
         if self._first in self._compiled:
             return text
         same = (
@@ -126,9 +125,10 @@ class SourceFile:
         self.shift = same[0].co_firstlineno - self._line if len(same) == 1 else 0
         return text if len(same) == 1 else None
 
-    def _mark(self, code: CodeType) -> object:
-        """By what code is known. pytest puts other code in place of asserts, on the same lines."""
-        return _spot(code) if self._rewritten else hash(code)
+
+def _mark(code: CodeType) -> object:
+    """By what code is found in what the text compiles to: where others have put code in its place, by its lines."""
+    return _spot(code) if any(map(_is_rewritten, _codes(code))) else hash(code)
 
 
 def _is_rewritten(code: CodeType) -> bool:

@@ -19,7 +19,10 @@ MANY = 1_000_000
 class _Followed:
     """One optimizer, or line: the first of its parameters that had a gradient, and that gradient."""
 
-    def __init__(self, optimizer: Any, parameter: Any, grad: Any, path: str, calls: int, by_hand: bool) -> None:
+    def __init__(
+        self, optimizer: Any, parameter: Any, grad: Any, path: str, calls: int, by_hand: bool, place: Place | None
+    ) -> None:
+        self.first = (place, calls, (version_of(grad) or 0) + 1)  # an engine's first gradient is a new tensor
         self.by_hand = by_hand
         self.optimizer, self.parameter, self.path = weakref.ref(optimizer), weakref.ref(parameter), path
         self.grad, self.version = weakref.ref(grad), version_of(grad)
@@ -71,7 +74,10 @@ class KeptGrads:
             if grad is not None:
                 at = self.watched.position(parameter)
                 path = self.watched.paths[at] if at is not None else ""
-                self._followed[id(optimizer)] = _Followed(optimizer, parameter, grad, path, self.calls(), by_hand)
+                place = where() if version_of(grad) and not by_hand else None
+                self._followed[id(optimizer)] = _Followed(
+                    optimizer, parameter, grad, path, self.calls(), by_hand, place
+                )
                 return
 
     def changed(self, grad: Any) -> None:
@@ -87,9 +93,16 @@ class KeptGrads:
                 del self._followed[key]
 
     def found(self) -> tuple[KeptGradients, ...]:
-        """Return the parameters whose gradients were not cleared between two steps or more, and hardly ever at all."""
-        return tuple(
-            KeptGradients(one.place, one.path, one.steps, one.calls_then, one.surplus, one.by_hand, one.cleared)
-            for one in self._followed.values()
-            if one.place is not None and (one.steps > 1 if not one.cleared else one.steps > 3 + 2 * one.cleared)
-        )
+        """Return the parameters whose gradients were not cleared between two steps or more, and hardly ever at all.
+
+        Also those that the first step found with several gradients in them.
+        """
+        found = []
+        for one in self._followed.values():
+            place, calls, added = one.first
+            if one.place is not None and (one.steps > 1 if not one.cleared else one.steps > 3 + 2 * one.cleared):
+                seen = (one.path, one.steps, one.calls_then, one.surplus, one.by_hand, one.cleared, added)
+                found.append(KeptGradients(one.place, *seen))
+            elif place is not None:
+                found.append(KeptGradients(place, one.path, 1, calls, added=added))
+        return tuple(found)

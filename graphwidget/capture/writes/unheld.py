@@ -5,6 +5,7 @@ What is found is plain data at once: a program's model may be gone when somebody
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,7 +21,7 @@ __all__ = ["Unheld"]
 MAX_HELD = 100_000  # parameters that are remembered as held
 MAX_LEAVES = 200
 
-_OF_OPTIMIZER = ".param_groups["
+_OF_OPTIMIZER = re.compile(r"\.(param_groups|state)\b")  # what an optimizer keeps its parameters in
 
 
 class _Seen:
@@ -118,7 +119,7 @@ class Unheld:
             held = (each for group in groups for each in group["params"])
             for parameter in (one for one in held if issubclass(type(one), torch.nn.Parameter)):
                 at = self.watched.position(parameter)
-                nameless = at is None or _OF_OPTIMIZER in self.watched.paths[at]
+                nameless = at is None or _OF_OPTIMIZER.search(self.watched.paths[at])
                 if nameless and internals.requires_grad(parameter) and internals.grad(parameter) is None:
                     found.append(internals.shape_of(parameter))
         return tuple(found)

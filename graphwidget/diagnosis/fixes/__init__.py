@@ -128,19 +128,9 @@ _SAME_ROOT: Ladder = (
         "A cell that is run again by hand misses the run of the cell before it.",
     ),
     Rung(
-        lambda case: case.setting.called_by_callee and case.stepped,
-        (remove_call.propose, recompute.propose),
-        "The called function has run this backward; after its step the old graph is out of date.",
-    ),
-    Rung(
-        lambda case: case.setting.called_by_callee and case.setting.in_loop,
-        (remove_call.propose, recompute.propose, retain.propose),
-        "The called function has run this backward; in a loop each pass wants a graph of its own.",
-    ),
-    Rung(
         lambda case: case.setting.called_by_callee,
-        (remove_call.propose, retain.propose, recompute.propose),
-        "The called function has run this backward: the second call is an oversight.",
+        (remove_call.propose, recompute.propose),
+        "The called function has run this backward: with the graph kept, the second call would add the same once more.",
     ),
     Rung(
         lambda case: case.stepped,

@@ -125,12 +125,32 @@ class Setting:
         a, b = self.reuse.earlier.place, self.reuse.later.place
         return self.in_loop or (self.same_cell_again and a.line == b.line)
 
-    @property
+    @cached_property
     def called_by_callee(self) -> bool:
-        """Whether a called function made the earlier call, and another line of the same pass the later one."""
+        """Whether a called function made the earlier call, and another line of the same pass the later one.
+
+        Both may do it by one more function, that of a wrapper: the earlier call is made deeper inside.
+        """
         a, b = self.reuse.earlier.place, self.reuse.later.place
+        if a.iteration != b.iteration:
+            return False
         inside = (a.cell, a.line) != (a.outer_cell, a.outer_line)
-        return inside and a.run == b.run and a.iteration == b.iteration and a.outer_line != b.outer_line
+        if inside and a.run == b.run and a.outer_line != b.outer_line:
+            return True
+        return len(a.stack) > len(b.stack) and self.parting[0] is not None
+
+    @cached_property
+    def parting(self) -> tuple[Place | None, tuple[Place, ...]]:
+        """The line of the later call where its way parts from that of the earlier one, and its way from there on.
+
+        The lines of one function, of which one leads to the earlier call and one to the later. None: not known.
+        """
+        ways = [(*call.place.stack, call.place) for call in (self.reuse.earlier, self.reuse.later)]
+        for depth, (one, other) in enumerate(zip(*ways, strict=False)):
+            if at(one) != at(other):
+                same = (one.cell, one.function) == (other.cell, other.function) and at(other) is not None
+                return (other, ways[1][depth + 1 :]) if same else (None, ())
+        return None, ()
 
     # where the carrier was made, and how it is used
 

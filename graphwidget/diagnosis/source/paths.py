@@ -13,8 +13,9 @@ Steps = tuple[str, ...]
 
 
 def local(path: str) -> str:
-    """A path without the frame it was found in: ``h`` for ``step:h``."""
-    return path.rsplit(":", 1)[-1]
+    """A path without the frame it was found in: ``h`` for ``step:h`` and ``sys.last_traceback: h``."""
+    without_keys = re.sub(r"\[.*?\]", lambda key: "_" * len(key[0]), path)
+    return path[without_keys.rfind(":") + 1 :].lstrip()
 
 
 def is_code(path: str) -> bool:

@@ -1,18 +1,20 @@
-"""Views that may not be modified in place: views from a full backward hook, and views made without grad mode."""
+"""Views that may not be modified in place: of a full backward hook, of a custom Function, of code without grad mode."""
 
 from __future__ import annotations
 
 import ast
+import re
 
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.makers import calls
 from graphwidget.diagnosis.source import inplace_statements as inplace
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source.functions import FunctionText, defined
 from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import names, place_of, short, where
 from graphwidget.model import Finding, Place
 
-__all__ = ["of_hooked_module", "of_view_of_another_mode", "written_by"]
+__all__ = ["of_custom_function", "of_hooked_module", "of_view_of_another_mode", "written_by"]
 
 _REGISTERING = ("register_full_backward_hook", "register_full_backward_pre_hook")
 
@@ -80,6 +82,66 @@ def _registered(failure: Failure) -> Place | None:
         return None
     run, call = found[0]
     return place_of(run, call.lineno)
+
+
+def of_custom_function(failure: Failure) -> Finding:
+    """A view that a custom Function returned."""
+    name = written_by(failure)
+    shown = f"`{name}`" if name else "A view"
+    made = _function_behind(failure, name)
+    by = f"`{made.name}`" if made is not None else "a custom Function"
+    new = inplace.out_of_place(failure.line) if name else ""
+    returned = made.results if made is not None else []
+    line = f" ({where(place_of(made.run, returned[0].lineno))})" if made is not None and len(returned) == 1 else ""
+    fixes = [
+        failure.fix(
+            "out_of_place",
+            "Make a new tensor instead.",
+            failure.rewritten(new) if new else (),
+            price="Memory for one more tensor.",
+        ),
+        failure.fix(
+            "clone_before_inplace",
+            f"Or return a copy from the `forward` of {by}{line}: `.clone()` behind the view.",
+            _copied(made, returned) if made is not None else (),
+            price="Memory for one more tensor.",
+        ),
+    ]
+    return failure.finding(
+        f"{shown} is a view that {by} returned, and is modified in place.",
+        f"The `forward` of {by}{line} returns a view, of its input or of what it computes. {short(failure.text)} "
+        "modifies it in place. PyTorch would have to replace the Function's own `backward` by that of a view, so it "
+        "refuses the write.",
+        *fixes,
+        tensor=name,
+        cause=failure.place,
+    )
+
+
+def _function_behind(failure: Failure, name: str | None) -> FunctionText | None:
+    """The custom Function that PyTorch names, or of which the lines before assign a result to that name."""
+    told = re.search(r"Output \d+ of (\w+?)(?:Backward)? is a view", failure.run.error or "")
+    if told:
+        return defined(failure.record, told[1])
+    line = failure.place.line or 0
+    before = [one for one in syntax.assignments(failure.cell, name or "") if one.lineno < line]
+    for call in ast.walk(before[-1]) if before else ():
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "apply":
+            return defined(failure.record, syntax.last_name(ast.unparse(call.func.value)))
+    return None
+
+
+def _copied(made: FunctionText, returned: list[ast.Return]) -> Edits:
+    """A copy of what `forward` returns, if it returns one value."""
+    value = returned[0].value if len(returned) == 1 else None
+    if value is None or isinstance(value, (ast.Tuple, ast.List)):
+        return ()
+    return text_edit.replace_node(made.run.cell, made.run.source, value, f"{_operand(value)}.clone()")
+
+
+def _operand(value: ast.expr) -> str:
+    text = ast.unparse(value)
+    return text if isinstance(value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else f"({text})"
 
 
 def of_view_of_another_mode(failure: Failure) -> Finding:

@@ -37,7 +37,7 @@ def is_never_cleared(record: Record, kept: KeptGradients) -> bool:
     if not where(kept.place) or any(map(_CHANGES_GRADS.search, texts)):
         return False
     clipped = any("clip_grad" in text for text in texts)  # which writes to each gradient once
-    return kept.surplus <= clipped and not (kept.surplus and any(map(_CLEARS.search, texts)))
+    return kept.steps > 1 and kept.surplus <= clipped and not (kept.surplus and any(map(_CLEARS.search, texts)))
 
 
 def call_before(record: Record, kept: KeptGradients) -> BackwardCall | None:

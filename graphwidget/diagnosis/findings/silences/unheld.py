@@ -314,8 +314,8 @@ def _is_registered(record: Record, leaf: UnheldLeaf) -> bool:
 def _made_too_early(record: Record, maker: Line | None, leaves: list[UnheldLeaf]) -> Finding:
     shown = _named(leaves)
     owner = next(iter(syntax.targets(maker.statement)), "") if maker is not None else ""
-    replacing = replaced_at(record, maker, shown)
     orphaned = any(leaf.orphans for leaf in leaves)
+    replacing = replaced_at(record, maker, shown, again=orphaned)
     held = f"the parameters that `{_modules_of(maker)[0]}` had" if maker is not None else "parameters"
     if replacing is not None:
         does = "replaced" if orphaned else "made"
@@ -340,17 +340,20 @@ def _made_too_early(record: Record, maker: Line | None, leaves: list[UnheldLeaf]
     return _finding(shown, cause.place if cause is not None else leaves[0].place, why, leaves, fix)
 
 
-def replaced_at(record: Record, maker: Line | None, leaves: tuple[str, ...]) -> Line | None:
-    """The first statement that gave the module another part: for each path, of its innermost part that has one."""
+def replaced_at(record: Record, maker: Line | None, leaves: tuple[str, ...], again: bool = False) -> Line | None:
+    """The first statement that gave the module another part: for each path, of its innermost part that has one.
+
+    `again`: it is known that a part was replaced, so a function with both lines may have run once more.
+    """
     found = []
     for leaf in leaves:
         parts = [(at, name) for at, name in enumerate(_parts(leaf)) if not name.startswith("[")]
-        lines = (list(_assigned(record, maker, name, at == 0)) for at, name in reversed(parts))
+        lines = (list(_assigned(record, maker, name, at == 0, again)) for at, name in reversed(parts))
         found += next((each[-1:] for each in lines if each), [])
     return min(found, key=lambda line: (line.run.run, line.statement.lineno), default=None)
 
 
-def _assigned(record: Record, maker: Line | None, name: str, is_variable: bool) -> Iterator[Line]:
+def _assigned(record: Record, maker: Line | None, name: str, is_variable: bool, again: bool) -> Iterator[Line]:
     """Statements that set a part of that name, in the order of the cells: not where an object is first made.
 
     A variable is made anew only where that is behind the optimizer in the same block of code.
@@ -368,7 +371,8 @@ def _assigned(record: Record, maker: Line | None, name: str, is_variable: bool) 
                 continue
             ordered = maker is not None and (inside is None or _home(maker, run) is inside[1])
             behind = maker is not None and (run.run, node.lineno) >= (maker.run.run, maker.statement.lineno)
-            if (ordered and not behind) or (is_variable and not ordered):
+            first = ordered and not behind and not (again and inside is not None)
+            if first or (is_variable and not ordered):
                 continue
             yield Line(run, node)
 

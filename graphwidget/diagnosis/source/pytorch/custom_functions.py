@@ -45,16 +45,25 @@ class FunctionText:
         return names if self.method("setup_context") is not None else names[1:]
 
     @cached_property
+    def results(self) -> list[ast.Return]:
+        """The `return` statements of its forward."""
+        return _returns(self.method("forward"))
+
+    @cached_property
     def returns(self) -> list[ast.Return]:
         """The `return` statements of its backward."""
-        body = self.backward.body if self.backward is not None else []
-        return [one for one in syntax.own_statements(body) if isinstance(one, ast.Return)]
+        return _returns(self.backward)
 
     @property
     def once(self) -> str | None:
         """The decorator that makes its backward one that cannot be differentiated, as it is written."""
         decorators = self.backward.decorator_list if self.backward is not None else []
         return next((text for text in map(ast.unparse, decorators) if text.endswith(_ONCE)), None)
+
+
+def _returns(method: ast.FunctionDef | None) -> list[ast.Return]:
+    body = method.body if method is not None else []
+    return [one for one in syntax.own_statements(body) if isinstance(one, ast.Return)]
 
 
 def functions(record: Record) -> list[FunctionText]:

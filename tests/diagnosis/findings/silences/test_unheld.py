@@ -48,6 +48,27 @@ def test_a_part_that_is_replaced_in_a_method_is_named() -> None:
     assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 8)
 
 
+def test_a_part_that_a_method_makes_anew_when_it_is_called_again_is_named() -> None:
+    made = (
+        "class Fit:\n"
+        "    def __init__(self):\n"
+        "        self.net = self.opt = None\n"
+        "    def train(self, steps, anew=False):\n"
+        "        if self.net is None or anew:\n"
+        "            self.net = nn.Linear(3, 1)\n"
+        "        if self.opt is None:\n"
+        "            self.opt = torch.optim.Adam(list(self.net.parameters()))\n"
+        "        for _ in range(steps):\n"
+        "            self.opt.zero_grad()\n"
+        "            self.net(torch.ones(2, 3)).pow(2).sum().backward()\n"
+        "            self.opt.step()\n"
+        "fit = Fit()"
+    )
+    (found,) = findings_of(made, "for n in range(2):\n    fit.train(10 if n else 1, n > 0)")
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 6)
+    assert "`self.net = nn.Linear(3, 1)` (In[1], line 6) replaced them" in found.text
+
+
 def test_all_is_gone_when_the_function_has_returned_and_still_it_is_reported() -> None:
     loop = LOOP.replace("\n", "\n    ")
     made = f"def main():\n    net = nn.Linear(3, 1)\n    {OPTIMIZER}\n    net.weight = nn.Parameter(torch.ones(1, 3))\n    {loop}"
