@@ -148,7 +148,7 @@ class Trying:
             _errors(steps),
             tracker.log.count,
             seconds,
-            held_bytes=max((event.held_bytes or 0 for event in tracker.events), default=0),
+            events=tracker.events,
             memory=memory_of_this_process(),
             cell_of=lambda number: at_step.get(number) if number is not None else None,
         )

@@ -86,7 +86,7 @@ def _ran(asked: Asked, record: Record, findings: Sequence[Finding], tracker: Tra
         journal.errors,
         tracker.log.count,
         time.monotonic() - asked.rerun.began,
-        held_bytes=max((event.held_bytes or 0 for event in tracker.events), default=0),
+        events=tracker.events,
         memory=memory_of_this_process(),
         cell_of=journal.cell,
     )

@@ -22,7 +22,7 @@ from graphwidget.model import TextLine
 from graphwidget.programs.journal import Journal
 from graphwidget.programs.target import Program, Start, StoppedProgram, UnreadableProgram, check_torch
 from graphwidget.trials import overlay
-from graphwidget.trials.account import account_of
+from graphwidget.trials.account import account_of, most_held
 from graphwidget.trials.rerun import BEGAN, Job
 
 __all__ = ["main"]
@@ -121,7 +121,6 @@ class _Watch:
     def _account(self, tracker: Any, ended: str) -> str:
         """What the program did."""
         seconds = time.monotonic() - self._began
-        events = tracker.events
         return account_of(
             tracker.record(),
             tracker.findings(),
@@ -129,7 +128,7 @@ class _Watch:
             begun=tracker.log.count,
             failing=self._job.failing,
             seconds=seconds,
-            held_bytes=max((event.held_bytes or 0 for event in events), default=0),
+            held_bytes=most_held(tracker.events, self._job.failing),
             losses=self._by_place(tracker),
             ended=ended,
             cell_of=self._journal.cell,

@@ -9,11 +9,12 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import takewhile
 from typing import Any
 
-from graphwidget.model import BackwardCall, CellError, Finding, Record, TextEdit, cut
+from graphwidget.model import BackwardCall, CellError, Event, Finding, Record, TextEdit, cut
 
-__all__ = ["Account", "Next", "Raised", "account_of"]
+__all__ = ["Account", "Next", "Raised", "account_of", "most_held"]
 
 _STEADY = 2  # calls of one line that must have reached a leaf before it is said that they always do
 _QUOTED = 120  # characters of a message that are quoted
@@ -87,7 +88,7 @@ class Account:
     moved
         What steps of optimizers, or the same by hand, have modified.
     held_bytes
-        The most bytes of saved tensors at any event that knows; 0: none does.
+        The most bytes of saved tensors at any event that knows, until the call that failed; 0: none does.
     losses
         In a trial: the values of scalar roots, by the place of their call.
     seconds
@@ -187,6 +188,12 @@ def account_of(
         ended=ended,
         next=tuple(_next_fixes(findings, cell_of)) if cell_of is not None else (),
     )
+
+
+def most_held(events: Iterable[Event], failing: int) -> int:
+    """The most bytes of saved tensors at an event, until the call that failed: what came behind it ran once only."""
+    until = takewhile(lambda event: event.call is None or event.call <= failing, events)
+    return max((event.held_bytes or 0 for event in until), default=0)
 
 
 def _next_fixes(findings: Sequence[Finding], cell_of: Callable[[int | None], int | None]) -> Iterator[Next]:

@@ -48,9 +48,10 @@ class Asked:
         """The findings with what came of trials; and why there were none, as a sentence."""
         findings = tuple(ran.findings)
         wants = wants_lineage(ran)
-        if not wants and not any(can_be_tried(fix, ran.rerun) for finding in findings for fix in finding.fixes):
+        tries = any(can_be_tried(fix, ran.rerun) for finding in findings for fix in finding.fixes)
+        if not wants and not tries:
             return findings, ""
-        why_not = self._why_not(ran)
+        why_not = self._why_not(ran, tries)
         if why_not:
             return findings, why_not
         count = 0
@@ -69,16 +70,18 @@ class Asked:
         except Exception as error:  # the answer is worth more than the trials
             return findings, f"No fix was tried: that failed ({type(error).__name__}: {error})."
 
-    def _why_not(self, ran: Ran) -> str:
+    def _why_not(self, ran: Ran, tries: bool) -> str:
+        """Why the program does not run again, and what is lost by that; empty: it runs again."""
+        lost = "No fix was tried" if tries else "Which lines keep gradients from parameters was not measured"
         if self.wanted is False:
-            return "No fix was tried (--no-try)."
+            return f"{lost} (--no-try)."
         if self.wanted:
             return ""
         effects = self.effects.end()
         if not effects and ran.seconds <= LONG:
             return ""
         why = f"{effects}, and that would happen again" if effects else f"the program took {ran.seconds:.0f} s"
-        return f"No fix was tried: {why}. To try them all the same: {self._command()}"
+        return f"{lost}: {why}. To {'try them' if tries else 'measure it'} all the same: {self._command()}"
 
     def _command(self) -> str:
         words = ["graphwidget", "explain", "--try", *(["-m"] if self.rerun.module else []), self.rerun.target]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from graphwidget.model import BackwardCall, CellError, Finding, Fix, Record, Trial
-from graphwidget.trials.account import Account, Next, account_of
+from graphwidget.model import BackwardCall, CellError, Event, Finding, Fix, Record, Trial
+from graphwidget.trials.account import Account, Next, account_of, most_held
 from graphwidget.trials.judge import hung, judge
 from graphwidget.trials.rerun import BEGAN, CannotEdit, Job, Rerun, edited
 from graphwidget.trials.supervised import Ending, Limits, supervise
@@ -48,8 +48,10 @@ class Ran:
         What is known of it.
     begun
         How many backward calls began.
-    seconds, held_bytes, memory
-        How long it took, the most bytes of its saved tensors, and its most memory.
+    seconds, memory
+        How long it took, and its most memory.
+    events
+        The ticks of its timeline, with the bytes of saved tensors.
     cell_of
         Turns the number by which the record knows a cell into that of the program's cell.
     """
@@ -60,7 +62,7 @@ class Ran:
     errors: Sequence[CellError]
     begun: int
     seconds: float
-    held_bytes: int = 0
+    events: Sequence[Event] = ()
     memory: int = 0
     cell_of: Callable[[int | None], int | None] = lambda number: number
 
@@ -103,7 +105,7 @@ def attempt(
         begun=ran.begun,
         failing=failing,
         seconds=ran.seconds,
-        held_bytes=ran.held_bytes,
+        held_bytes=most_held(ran.events, failing),
         until_it_failed=finding.call is not None,
     )
     failed = finding.call is not None or bool(ran.errors)

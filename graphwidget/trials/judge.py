@@ -71,6 +71,8 @@ def judge(
         wrong = check(before, after, finding, call, fix)
         if wrong:
             return trial(False, wrong)
+    if _took_another_course(before, after):
+        return trial(None, f"it ran to its end, but by another course: {_calls(after, before)}")
     return trial(True, _ran(before, after, passes, what))
 
 
@@ -199,15 +201,30 @@ def _new_finding(before: Account, after: Account, finding: Finding, call: Backwa
 
 
 def _fewer_calls(before: Account, after: Account, finding: Finding, call: BackwardCall | None, fix: Fix) -> str:
-    if after.ran >= before.ran:
+    if after.ran >= before.ran or _took_another_course(before, after):
         return ""
-    return f"only {after.ran} backward calls ran, and {before.ran} did before the error"
+    return f"only {_calls(after, before)}{' the error' if before.errors else ''}"
+
+
+def _took_another_course(before: Account, after: Account) -> bool:
+    """Whether a program in which nothing fails came to its end with fewer calls.
+
+    How often it calls can depend on chance, or on what the model has learned: an episode ends sooner. That says nothing
+    of the fix, and a run of another course is no proof of it either.
+    """
+    return after.ran < before.ran and after.ended == "end" and not before.errors and not after.errors
+
+
+def _calls(after: Account, before: Account) -> str:
+    return f"{after.ran} backward call{'s' * (after.ran != 1)} ran, and {before.ran} did before"
 
 
 def _fewer_passes(before: Account, after: Account, finding: Finding, call: BackwardCall | None, fix: Fix) -> str:
     """A loop that ends early raises nothing. A call that has been moved behind its loop has no iteration."""
     wanted = call.place.iteration if call is not None else before.iteration
     if wanted is None or after.ended != "end" or after.iteration < 0 or after.outside_loops:
+        return ""
+    if _took_another_course(before, after):
         return ""
     if after.iteration >= wanted:
         return ""

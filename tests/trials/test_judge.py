@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 import records
 
-from graphwidget.model import BackwardCall, Finding, Fix, Record, Snapshot, TextEdit, Trial
-from graphwidget.trials.account import Account, Raised, account_of
+from graphwidget.model import BackwardCall, Event, Finding, Fix, Record, Snapshot, TextEdit, Trial
+from graphwidget.trials.account import Account, Raised, account_of, most_held
 from graphwidget.trials.judge import hung, judge
 from graphwidget.trials.rerun import Edited, Rerun
 from graphwidget.trials.trial import in_order, with_trial
@@ -122,6 +122,18 @@ def test_fewer_calls_are_no_success():
     assert judged(replace(AFTER, ran=0)).ok is False
 
 
+def test_a_program_without_errors_that_ends_sooner_proves_nothing():
+    """An episode of reinforcement learning ends when it ends: by chance, or by what the policy has learned."""
+    about = replace(FINDING, kind="leak", severity="warning", call=None)
+    before = replace(BEFORE, errors=(), findings={"leak": 1}, ran=20, iteration=9)
+    after = replace(AFTER, ran=16, iteration=7, ended="end")
+    tried = judged(after, before, about, call=None)
+    assert tried.ok is None and not tried.passed
+    assert tried.why == "it ran to its end, but by another course: 16 backward calls ran, and 20 did before"
+    assert judged(replace(after, reached=("v",), reached_later=()), before, about, call=None).ok is False
+    assert judged(replace(after, ran=20, iteration=9), before, about, call=None).ok is True
+
+
 def test_a_loop_that_ends_early_is_no_success():
     after = replace(AFTER, ran=1, begun=1, iteration=0, ended="end")
     assert judged(after).why == "the loop ended after 1 pass, and it had come to pass 2 before"
@@ -199,6 +211,14 @@ def test_what_makes_more_train_than_did_is_a_choice():
 def test_memory_is_said_where_it_changes():
     before, after = replace(BEFORE, held_bytes=2000), replace(AFTER, held_bytes=4000)
     assert judged(after, before).why.endswith("saved tensors took at most 4.0 kB (before: 2.0 kB)")
+
+
+def test_memory_of_what_runs_behind_the_place_is_not_compared():
+    """The run that failed never came there."""
+    held = [(0, 2000), (1, 1600), (2, 127_000)]
+    events = [Event(n, "call", None, call=n, held_bytes=size) for n, size in held]
+    assert (most_held(events, 1), most_held(events[:2], 1), most_held(events, 2)) == (2000, 2000, 127_000)
+    assert most_held([Event(0, "cell", 1, held_bytes=5), Event(1, "call", 1, call=0)], 3) == 5
 
 
 def test_a_program_that_does_not_come_to_the_place_in_far_more_time_hangs():

@@ -17,10 +17,6 @@ def iterated(cell: str, name: str, line: int) -> list[ast.expr]:
     return [loop.iter for loop in loops if name in source.names_in(loop.target)]
 
 
-def defines(node: ast.AST, name: str) -> bool:
-    return isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == name
-
-
 def put(statement: ast.AST, name: str) -> list[ast.expr]:
     """What a statement puts into a container with this name: ``losses.append(loss)``."""
     call = statement.value if isinstance(statement, ast.Expr) else None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from graphwidget.diagnosis.no_graph.bindings import binding, defines, iterated, of_attribute, only_element
+from graphwidget.diagnosis.no_graph.bindings import binding, iterated, of_attribute, only_element
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.diagnosis.source.pytorch.names import has_parameters
@@ -44,6 +44,7 @@ class Values:
     runs: Sequence[CellRun]
     modules: dict[str, bool] = field(default_factory=dict)
     scene: Scene = Scene()
+    _made: dict[tuple[str, Spot], list[tuple[Spot, ast.AST]]] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def switching(self) -> dict[str, tuple[CellRun, ast.With]]:
@@ -123,6 +124,11 @@ class Values:
 
     def made(self, name: str, spot: Spot) -> list[tuple[Spot, ast.AST]]:
         """What bound a name, as seen from a line: assignments, heads of loops, arguments, a function."""
+        if (name, spot) not in self._made:
+            self._made[name, spot] = self._find_made(name, spot)
+        return self._made[name, spot]
+
+    def _find_made(self, name: str, spot: Spot) -> list[tuple[Spot, ast.AST]]:
         if not 0 <= spot.at < len(self.runs):
             return []
         cell = self.runs[spot.at].source
@@ -145,7 +151,7 @@ class Values:
             line = spot.line + spot.past if at == spot.at and inside is None else sys.maxsize
             same = self.runs[at].file == self.runs[spot.at].file
             found: list[ast.stmt] = binding(list(source.own_statements(tree.body)), name, line) if tree and same else []
-            defined = [s for s in ast.walk(tree) if defines(s, name)] if tree and not found else []
+            defined = source.defined(self.runs[at].source, name) if not found else ()
             everything += [(Spot(at, getattr(s, "lineno", 1)), s) for s in (*found, *defined[-1:])]
             if defined or any(s.lineno < line and not only_element(s, name) for s in found):
                 break
@@ -159,10 +165,7 @@ class Values:
         made = [source.given(one) for _, one in self.made(holder, spot) if isinstance(one, (ast.Assign, ast.AnnAssign))]
         classes = {ast.unparse(one.func) for one in made if isinstance(one, ast.Call)}
         for at, run in enumerate(self.runs) if len(classes) == 1 else ():
-            tree = source.parse(run.source)
-            own = (
-                [one for one in ast.walk(tree) if isinstance(one, ast.ClassDef) and one.name in classes] if tree else []
-            )
+            own = [one for one in source.defined(run.source, *classes) if isinstance(one, ast.ClassDef)]
             for function in (one for cls in own[-1:] for one in cls.body if isinstance(one, ast.FunctionDef)):
                 if function.name == method:
                     yield Spot(at, function.lineno), function
@@ -187,10 +190,8 @@ class Values:
             called |= {name.rsplit(".", 1)[-1] for name in self._instances(around.name)}
         position = names.index(name) - (around is not None and names[:1] == ["self"]) if name in names else -1
         for at, run in enumerate(self.runs):
-            tree = source.parse(run.source)
-            for node in (n for n in ast.walk(tree) if isinstance(n, ast.Call)) if tree else ():
-                if ast.unparse(node.func).rsplit(".", 1)[-1] not in called:
-                    continue
+            calls = source.calls_by_name(run.source)
+            for node in (one for each in sorted(called) for one in calls.get(each, ())):
                 by_name = [k.value for k in node.keywords if k.arg == name]
                 given = by_name or (node.args[position : position + 1] if position >= 0 else [])
                 yield from ((Spot(at, one.lineno), one) for one in given)
@@ -257,9 +258,9 @@ class Values:
         layer = LAYER.search(called)
         if layer is not None:
             return not is_plain(layer[1])
-        trees = [tree for run in self.runs if (tree := source.parse(run.source)) is not None]
-        classes = [s for tree in trees for s in ast.walk(tree) if isinstance(s, ast.ClassDef) and s.name == called]
-        return any(ast.unparse(base).endswith("Module") for s in classes for base in s.bases)
+        found = [one for run in self.runs for one in source.defined(run.source, called)]
+        bases = [base for one in found if isinstance(one, ast.ClassDef) for base in one.bases]
+        return any(ast.unparse(base).endswith("Module") for base in bases)
 
     def statement_of(self, spot: Spot, node: ast.AST) -> ast.stmt | None:
         """The statement that an expression of a line stands in."""

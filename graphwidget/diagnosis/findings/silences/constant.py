@@ -55,12 +55,17 @@ def find(record: Record) -> Iterator[Finding]:
     if not trained or not (calls or any(".grad" in run.source for run in runs)):
         return
     values, told = Values(runs), set[Line]()
+    at_lines: dict[Line | None, _Constant | None] = {}  # a loop, or a solver, adds at one line again and again
     for call in record.calls:
         graph = call.graph
         if call.api != "backward" or call.result != "ok" or graph is None:
             continue
         for missing in _missing(call, graph):
-            found = _constant(record, values, graph, missing, calls)
+            place = graph.place_of(missing.node)
+            spot = at(place)
+            if spot not in at_lines:
+                at_lines[spot] = _constant(record, values, place, calls)
+            found = at_lines[spot]
             gradient = found.made_by or maker(record, call) if found is not None else None
             if found is None or gradient is None:
                 continue
@@ -113,9 +118,8 @@ def _by_weight(leaves: set[str]) -> list[str]:
 
 
 def _constant(
-    record: Record, values: Values, graph: Snapshot, missing: _Sum, calls: Mapping[Line, BackwardCall]
+    record: Record, values: Values, place: Place | None, calls: Mapping[Line, BackwardCall]
 ) -> _Constant | None:
-    place = graph.place_of(missing.node)
     spot = at(place)
     statement = Cells.of(record).statement(spot) if spot is not None else None
     if spot is None or place is None or statement is None or hasattr(statement, "body"):

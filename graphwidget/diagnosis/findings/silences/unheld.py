@@ -99,14 +99,40 @@ def _container(record: Record, leaf: UnheldLeaf) -> Line | None:
             for one in ast.walk(cls)
             if isinstance(one, (ast.Assign, ast.AnnAssign)) and f"self.{name}" in syntax.targets(one)
         ]
-        if len(found) == 1 and isinstance(syntax.given(found[0].statement), (*_LISTS, *_DICTS)):
-            return None if _is_handed_in(found[0]) else found[0]
+        plain = [line for line in found if isinstance(_kept(line), (*_LISTS, *_DICTS))]
+        others = [line for line in found if line not in plain]
+        if len(plain) == 1 and not any(_class(line) is _class(plain[0]) for line in others):
+            return None if _is_handed_in(plain[0]) else plain[0]
     return None
+
+
+def _class(line: Line) -> ast.ClassDef | None:
+    inside = syntax.function_at(line.run.source, line.statement.lineno)
+    return inside[0] if inside is not None else None
+
+
+def _kept(line: Line) -> ast.AST:
+    """What a statement gives to an attribute; of a variable of its function, what the one assignment gave to that."""
+    value, inside = syntax.given(line.statement), syntax.function_at(line.run.source, line.statement.lineno)
+    if not isinstance(value, ast.Name) or inside is None:
+        return value
+    body = list(syntax.own_statements(inside[1].body))
+    made = [one for one in body if value.id in syntax.targets(one)]
+    return syntax.given(made[0]) if len(made) == 1 and made[0].lineno < line.statement.lineno else value
+
+
+def _used_behind(line: Line) -> bool:
+    """Whether a function goes on with the variable that it has given to an attribute: it may fill the list then."""
+    value, inside = syntax.given(line.statement), syntax.function_at(line.run.source, line.statement.lineno)
+    if not isinstance(value, ast.Name) or inside is None:
+        return False
+    names_ = (node for node in ast.walk(inside[1]) if isinstance(node, ast.Name) and node.id == value.id)
+    return any(node.lineno > line.statement.lineno for node in names_)
 
 
 def _is_handed_in(line: Line) -> bool:
     """Whether a list holds only arguments of its function: ``self.teacher = [teacher]`` hides a module on purpose."""
-    inside, value = syntax.function_at(line.run.source, line.statement.lineno), syntax.given(line.statement)
+    inside, value = syntax.function_at(line.run.source, line.statement.lineno), _kept(line)
     if inside is None or not isinstance(value, (ast.List, ast.Tuple)):
         return False
     arguments = {one.arg for one in (*inside[1].args.posonlyargs, *inside[1].args.args, *inside[1].args.kwonlyargs)}
@@ -120,17 +146,17 @@ def _classes(run: CellRun) -> list[ast.ClassDef]:
 
 def _in_container(record: Record, line: Line, leaves: list[UnheldLeaf]) -> Finding:
     shown = _named(leaves)
-    value = syntax.given(line.statement)
+    value, held = _kept(line), syntax.given(line.statement)
     of_parameters = all(_parts(leaf.path)[-1].startswith("[") for leaf in leaves)
     kind = ("Parameter" if of_parameters else "Module") + ("Dict" if isinstance(value, _DICTS) else "List")
     what = "dict" if isinstance(value, _DICTS) else "tuple" if isinstance(value, ast.Tuple) else "list"
     new = f"{_torch_nn(record)}.{kind}"
     deep = any(part.startswith("[") and after.startswith("[") for leaf in leaves for part, after in _pairs(leaf))
     inner = f"{_torch_nn(record)}.{'ParameterList' if of_parameters else 'ModuleList'}" if deep else ""
-    edits = text_edit.wrapped(line.run.cell, line.run.source, value, f"{new}(")
-    for each in _inside(value) if inner else ():
+    edits = text_edit.wrapped(line.run.cell, line.run.source, held, f"{new}(") if not _used_behind(line) else ()
+    for each in _inside(value) if inner and edits else ():
         edits += text_edit.wrapped(line.run.cell, line.run.source, each, f"{inner}(")
-    for run, put in _put_in(line) if inner else ():
+    for run, put in _put_in(line) if inner and edits else ():
         edits += text_edit.wrapped(run.cell, run.source, put, f"{inner}(")
     return _finding(
         shown,
@@ -364,7 +390,7 @@ def _assigned(record: Record, maker: Line | None, name: str, is_variable: bool, 
             if not isinstance(node, (ast.Assign, ast.AnnAssign)) or (maker is not None and node is maker.statement):
                 continue
             wholes = [re.sub(r"(\[[^]]*\])+$", "", target) for target in syntax.targets(node)]
-            if not any(target == name or target.endswith(f".{name}") for target in wholes):
+            if not any((is_variable and target == name) or target.endswith(f".{name}") for target in wholes):
                 continue
             inside = syntax.function_at(run.source, node.lineno)
             if inside is not None and inside[0] is not None and inside[1].name == "__init__":

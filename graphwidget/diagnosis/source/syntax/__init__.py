@@ -14,6 +14,8 @@ from graphwidget.diagnosis.source.syntax.backward_calls import (
     summed,
 )
 from graphwidget.diagnosis.source.syntax.definitions import (
+    calls_by_name,
+    defined,
     fixed_fields,
     function_at,
     function_called,
@@ -86,9 +88,11 @@ __all__ = [
     "bindings",
     "block_of",
     "bound",
+    "calls_by_name",
     "calls_in",
     "carried",
     "changed",
+    "defined",
     "ended",
     "expression_of",
     "fixed_fields",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from graphwidget.diagnosis.source.syntax.statements import nodes_of, statements_at
 
@@ -35,6 +37,30 @@ def method_at(source: str, line: int) -> ast.FunctionDef | None:
     """The innermost function around a line, if its first argument is `self`."""
     found = function_at(source, line)
     return found[1] if found is not None and [a.arg for a in found[1].args.args][:1] == ["self"] else None
+
+
+@lru_cache(maxsize=256)
+def _defined_in(source: str) -> Mapping[str, list[ast.FunctionDef | ast.ClassDef]]:
+    found: dict[str, list[ast.FunctionDef | ast.ClassDef]] = {}
+    for node in nodes_of(source):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.setdefault(node.name, []).append(node)
+    return found
+
+
+def defined(source: str, name: str) -> Sequence[ast.FunctionDef | ast.ClassDef]:
+    """The functions and classes of a text that are called `name`, at any depth."""
+    return _defined_in(source).get(name, ())
+
+
+@lru_cache(maxsize=256)
+def calls_by_name(source: str) -> Mapping[str, list[ast.Call]]:
+    """The calls of a text by the last name of what is called: ``loss.backward()`` under ``backward``."""
+    found: dict[str, list[ast.Call]] = {}
+    for node in nodes_of(source):
+        if isinstance(node, ast.Call):
+            found.setdefault(ast.unparse(node.func).rsplit(".", 1)[-1], []).append(node)
+    return found
 
 
 def function_called(source: str, name: str) -> ast.FunctionDef | None:

@@ -1,7 +1,10 @@
 """Parts of a loss that are computed from a gradient without a graph, and programs that mean it so."""
 
 import pytest
+from graphwidget.diagnosis.no_graph.gradients.from_gradients import Parts
 from told import findings_of
+
+from graphwidget.diagnosis.findings.silences import constant
 
 NET = (
     "net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))\n"
@@ -113,3 +116,13 @@ def test_numbers_that_were_taken_out_before_a_new_leaf_are_the_cause() -> None:
     )
     (found,) = findings_of(NET, cell)
     assert found.cause is not None and found.cause.line == 3 and "had left the graph before" in found.text
+
+
+def test_a_line_that_adds_many_times_is_looked_at_once(monkeypatch) -> None:
+    """A solver adds at one line thousands of times, and each look reads the texts of all files."""
+    looked: list[object] = []
+    monkeypatch.setattr(constant, "parts", lambda *given: looked.append(given) or Parts(other=True))
+    adds = "for _ in range(40):\n        out = out + torch.ones(6, 1)"
+    lines = ("(g,) = torch.autograd.grad(out.sum(), x, retain_graph=True)", adds, "loss = out.mean()")
+    assert not findings_of(NET, loop(*lines))
+    assert 0 < len(looked) <= 2

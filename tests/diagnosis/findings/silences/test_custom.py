@@ -28,6 +28,12 @@ def test_what_is_marked_or_copied_or_needs_no_gradient_may_be_modified() -> None
     assert not said(function("w.mul_(0.9)", "return x * 1"), RUN)
 
 
+def test_who_writes_through_data_means_to_hide_it() -> None:
+    """An ODE solver fills its scratch space so, and hands it on with a backward of its own."""
+    assert not said(function("x.data[0] = 1  # past the version counter", "return x"), RUN)
+    assert not said(function("x.data.clamp_(min=0)", "return x"), RUN)
+
+
 def test_a_tensor_that_is_kept_on_ctx_and_written_to_is_named() -> None:
     cell = RUN.replace("loss.backward()", "w.mul_(3)\nloss.backward()")
     (found,) = findings_of(function("ctx.w = w", "return x * 1"), cell)

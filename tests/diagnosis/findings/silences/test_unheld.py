@@ -91,6 +91,39 @@ def test_modules_in_a_container_of_pythons_are_not_registered(parts: str, new: s
     assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 5)
 
 
+def test_a_list_that_a_variable_brings_is_found_beside_another_class_with_that_attribute() -> None:
+    other = (
+        "class Down(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        parts = [nn.Linear(3, 3)]\n        self.parts = nn.Sequential(*parts)\n"
+        "    def forward(self, x):\n        return self.parts(x)\n"
+    )
+    made = LISTED.replace("{arguments}", "").replace("{parts}", "layers")
+    made = made.replace(
+        "        self.parts", "        layers = []\n        layers.append(nn.Linear(3, 3))\n        self.parts", 1
+    )
+    text = f"from torch import nn\n{other}{made}"
+    build = "net = Net()\ndown = Down()\nopt = torch.optim.SGD([*net.parameters(), *down.parameters()], lr=0.1)"
+    (found,) = findings_of(text, build, LOOP.replace("net(", "net(down(").replace("3))", "3)))"))
+    assert found.names == ("net.parts[0].weight", "net.parts[0].bias") and "list of Python's" in found.text
+    assert "self.parts = nn.ModuleList(layers)" in apply(text, found.fixes[0].edits)
+    filled = text.replace("        self.out", "        layers.append(nn.Linear(3, 3))\n        self.out")
+    (found,) = findings_of(filled, build, LOOP.replace("net(", "net(down(").replace("3))", "3)))"))
+    assert not found.fixes[0].edits
+
+
+def test_a_variable_of_that_name_in_a_function_replaces_nothing() -> None:
+    """ActNorm of a flow makes its scale `s` in the first forward; other layers have a variable `s`."""
+    net = (
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.s = nn.Parameter(torch.ones(3))\n        self.ready = False\n"
+        "    def forward(self, x):\n        if not self.ready:\n            self.s = nn.Parameter(x.mean(0))\n"
+        "            self.ready = True\n        s, _ = self.split()\n        return x * s\n"
+        "    def split(self):\n        s, t = self.s, 1\n        return s, t"
+    )
+    (found,) = findings_of(net, f"net = Net()\n{OPTIMIZER}", LOOP)
+    assert found.names == ("net.s",) and found.cause is not None and found.cause.line == 8
+
+
 NESTED = {
     "appended": "self.parts = []\n        self.parts.append([nn.Linear(3, 3)])",
     "written out": "self.parts = [[nn.Linear(3, 3)], [nn.Linear(3, 3)]]",
