@@ -38,12 +38,16 @@ Lines = Callable[[], tuple[TextLine, ...]]
 
 @dataclass(eq=False)
 class _Cut:
-    """A place and an operation. `leaves`: by their ids. `into`: it wrote in place into something that stays."""
+    """A place and an operation. `leaves`: by their ids. `into`: it wrote in place into something that stays.
+
+    `switched`: the lines that had switched grad mode off.
+    """
 
     lines: tuple[TextLine, ...]
     by: str
     grad_mode: bool
     into: bool
+    switched: tuple[TextLine, ...] = ()
     leaves: dict[int, weakref.ref[Any]] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
     times: int = 0
@@ -82,6 +86,7 @@ class LineageMode(TorchFunctionMode):
         self._cuts: dict[tuple[TextLine, str], _Cut] = {}
         self._numbers: dict[float, _Cut] = {}
         self._ran = 0
+        self._grad_off: tuple[TextLine, ...] = ()  # the lines that switched grad mode off, while it is off
         self._switched_off = WeakTensorKeyDictionary()  # parameter -> lines at which it was frozen
         self._optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._cleared: list[weakref.ref[Any]] = []  # whose gradients were cleared since the last call
@@ -129,6 +134,9 @@ class LineageMode(TorchFunctionMode):
         self, func: Any, args: Any, kwargs: Mapping[str, Any], given: list[Any], with_graph: list[Any], result: Any
     ) -> None:
         by = _name(func)
+        if by == "_set_grad_enabled":
+            self._grad_off = () if args[0] else self._grad_off or self._lines()
+            return
         if by in ("requires_grad", "requires_grad_"):
             flag = args[1] if len(args) > 1 else kwargs.get("requires_grad", True)
             if not flag and _is_parameter(args[0]):
@@ -166,7 +174,7 @@ class LineageMode(TorchFunctionMode):
         key = (lines[0] if lines else TextLine(None, None, 0), by)
         cut = self._cuts.get(key)
         if cut is None:
-            cut = _Cut(lines, by, torch.is_grad_enabled(), into)
+            cut = _Cut(lines, by, torch.is_grad_enabled(), into, self._grad_off)
             if len(self._cuts) < _MOST_CUTS:
                 self._cuts[key] = cut
         self._ran += 1
@@ -224,7 +232,8 @@ class LineageMode(TorchFunctionMode):
 def _as_measured(cut: _Cut, wanted: set[int]) -> MeasuredCut:
     alive = [one for ref in cut.leaves.values() if (one := ref()) is not None]
     known = tuple(sorted(filter(None, cut.names.values())))
-    return MeasuredCut(cut.lines, cut.by, cut.grad_mode, known, any(id(one) in wanted for one in alive))
+    trained = any(id(one) in wanted for one in alive)
+    return MeasuredCut(cut.lines, cut.by, cut.grad_mode, known, trained, cut.switched)
 
 
 def _modules_of(parameters: list[Any], frames: Iterable[FrameType]) -> Iterator[tuple[str, Any]]:

@@ -32,6 +32,8 @@ class MeasuredCut:
         Names of leaves behind the values, as far as they have some.
     wanted
         Whether one of them is trained by the optimizer whose call this is; see `Lineage`.
+    switched
+        The lines that were running when grad mode was switched off, the innermost first; none: it was on.
     """
 
     lines: tuple[TextLine, ...]
@@ -39,6 +41,7 @@ class MeasuredCut:
     grad_mode: bool
     leaves: tuple[str, ...] = ()
     wanted: bool = False
+    switched: tuple[TextLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ NONE = ("NoneType",)  # Python's own
 KEYWORD = ("got an unexpected keyword argument",)  # Python's own
 
 HOOKED_VIEW_WRITTEN = ("Output 0 of BackwardHookFunction is a view and is being modified inplace",)
-FUNCTION_VIEW_WRITTEN = ("This view was created inside a custom Function",)
+VIEW_OF_FUNCTION = ("This view was created inside a custom Function",)
 VIEW_OF_ANOTHER_MODE = ("A view was created in no_grad mode and is", "A view was created in inference mode and is")
 INFERENCE_WRITTEN = ("Inplace update to inference tensor outside InferenceMode",)
 INFERENCE_FLAG = ("Setting requires_grad=True on inference tensor",)
@@ -133,7 +133,6 @@ SAVED_NO_TENSOR = ("save_for_backward can only save variables", "save_for_forwar
 DIRTY_NOT_RETURNED = ("Some elements marked as dirty during the forward method were not returned",)
 DIRTY_LEAF = ("a leaf Variable that requires grad has been used in an in-place operation",)
 DIRTY_VIEW = ("your Function cannot return more than one Tensor",)
-VIEW_OF_FUNCTION = ("This view was created inside a custom Function",)
 MARKED_NO_TENSOR = ("mark_non_differentiable only accepts variable arguments",)
 NO_FORWARD = ("You must implement the forward function for custom autograd.Function",)
 RETURNED_INPUT_SAVED = ("An input that has been returned as-is as output is being saved for backward",)

@@ -12,13 +12,15 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from graphwidget.capture.lineage import LineageMode
-from graphwidget.model import TextLine
+from graphwidget.diagnosis.diagnose import diagnose
+from graphwidget.model import Lineage, TextLine
 from graphwidget.programs.journal import Journal
 from graphwidget.programs.target import Program, Start, StoppedProgram, UnreadableProgram, check_torch
 from graphwidget.trials import overlay
@@ -68,6 +70,7 @@ class _Watch:
         self._values: list[float] = []
         self._mode: LineageMode | None = None
         self._outputs: Any = None  # of the call at which it was stopped
+        self._no_graph: Lineage | None = None  # of the last call on roots without a graph
         self._busy = _thread.allocate_lock()
 
     def begin(self, tracker: Any, journal: Journal) -> None:
@@ -101,15 +104,16 @@ class _Watch:
             self._outputs = outputs
             self.stop("enough", self._tracker)
         if self._mode is not None:
+            if not any(getattr(one, "requires_grad", True) for one in _each(outputs)):
+                self._no_graph = self._lineage(n, outputs)
             self._mode.called()
-            return
         self._values.append(_value(outputs))
 
     def stop(self, ended: str, tracker: Any) -> None:
         """Write the account, and end the process at once: no code of the program's runs after this."""
         if os.getpid() != self._process or not self._busy.acquire(blocking=False):
             return
-        text = self._account(tracker, ended) if self._mode is None else self._measured(self._mode, tracker)
+        text = self._account(tracker, ended) if self._job.lineage != "alone" else self._measured()
         part = Path(f"{self._job.account}.part")
         part.write_text(text, encoding="utf-8")
         os.replace(part, self._job.account)
@@ -121,24 +125,35 @@ class _Watch:
     def _account(self, tracker: Any, ended: str) -> str:
         """What the program did."""
         seconds = time.monotonic() - self._began
+        events = tracker.events
+        record, findings = tracker.record(), tracker.findings()
+        if self._mode is not None:
+            failed = max((call.n for call in record.calls if call.result == "raised"), default=None)
+            known = self._no_graph
+            lineage = known if known is not None and known.call == failed else self._lineage(None)
+            record = replace(record, lineage=lineage)
+            findings = diagnose(record)
         return account_of(
-            tracker.record(),
-            tracker.findings(),
+            record,
+            findings,
             self._journal.errors,
             begun=tracker.log.count,
             failing=self._job.failing,
             seconds=seconds,
-            held_bytes=most_held(tracker.events, self._job.failing),
+            held_bytes=most_held(events, self._job.failing),
             losses=self._by_place(tracker),
             ended=ended,
             cell_of=self._journal.cell,
         ).to_json()
 
-    def _measured(self, mode: LineageMode, tracker: Any) -> str:
+    def _measured(self) -> str:
         """Where values left the graph."""
         call = self._job.calls if self._outputs is not None else None
-        frames = tracker.provenance.cell_frames(sys._getframe())
-        return json.dumps(asdict(mode.measured(call, self._outputs, frames)))
+        return json.dumps(asdict(self._lineage(call, self._outputs)))
+
+    def _lineage(self, call: int | None, outputs: Any = ()) -> Lineage:
+        frames = self._tracker.provenance.cell_frames(sys._getframe())
+        return self._mode.measured(call, outputs, frames) if self._mode is not None else Lineage(call)
 
     def _by_place(self, tracker: Any) -> dict[str, list[float]]:
         found: dict[str, list[float]] = {}
@@ -157,9 +172,13 @@ def _lines(tracker: Any) -> tuple[TextLine, ...]:
     return tuple(TextLine(one.cell, one.file, one.line) for one in stack if one.line is not None)
 
 
+def _each(outputs: Any) -> Sequence[Any]:
+    return outputs if isinstance(outputs, (tuple, list)) else (outputs,)
+
+
 def _value(outputs: Any) -> float:
     """The value of a scalar loss; not a number where there is none."""
-    outputs = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
+    outputs = _each(outputs)
     try:
         if len(outputs) == 1 and outputs[0].numel() == 1 and not outputs[0].is_complex():
             return float(outputs[0].detach())

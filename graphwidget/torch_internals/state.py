@@ -31,7 +31,8 @@ next_number: Callable[[], int] = find(
     "Which line and which module made a node is unknown.",
     int,
 )
-_DisableTorchFunction: Callable[[], AbstractContextManager[Any]] = find(
+# A context in which no `__torch_function__` runs, neither a subclass's nor a mode's.
+quiet: Callable[[], AbstractContextManager[Any]] = find(
     "torch._C.DisableTorchFunction",
     "`__torch_function__` of tensor subclasses and modes runs when graphwidget reads tensors.",
     nullcontext,
@@ -58,11 +59,6 @@ def ranks() -> int:
     """How many processes this job has, as far as `torch.distributed` knows."""
     job = torch.distributed
     return job.get_world_size() if job.is_available() and job.is_initialized() else 1
-
-
-def quiet() -> AbstractContextManager[Any]:
-    """A context in which no `__torch_function__` runs, neither a subclass's nor a mode's."""
-    return _DisableTorchFunction()
 
 
 @contextmanager

@@ -45,8 +45,8 @@ class Next:
     headline
         Of the finding.
     error
-        Whether the program raised. Otherwise graphs pile up.
-    id, price, starves
+        Whether the program raised. Otherwise graphs pile up, or something gets no gradient.
+    id, text, price, starves
         As in `Fix`.
     edits
         Of the edited texts. Their cells have the numbers of the program's cells.
@@ -54,6 +54,7 @@ class Next:
 
     headline: str
     id: str
+    text: str
     edits: tuple[TextEdit, ...]
     price: str = ""
     starves: tuple[str, ...] = ()
@@ -97,7 +98,8 @@ class Account:
         ``"end"``: by itself; ``"enough"``: stopped, because enough further calls had run; ``"time"``: when the time
         was up.
     next
-        In a trial: the fixes for the error that it ended with, if that is explained; else for graphs that pile up.
+        In a trial: the fixes for the error that it ended with, if that is explained; else for graphs that pile up, or
+        for a line at which values were measured to leave the graph.
     """
 
     begun: int = 0
@@ -186,7 +188,7 @@ def account_of(
         losses=losses or {},
         seconds=seconds,
         ended=ended,
-        next=tuple(_next_fixes(findings, cell_of)) if cell_of is not None else (),
+        next=tuple(_next_fixes(record, findings, cell_of)) if cell_of is not None else (),
     )
 
 
@@ -196,15 +198,19 @@ def most_held(events: Iterable[Event], failing: int) -> int:
     return max((event.held_bytes or 0 for event in until), default=0)
 
 
-def _next_fixes(findings: Sequence[Finding], cell_of: Callable[[int | None], int | None]) -> Iterator[Next]:
-    """The fixes of the error in which a program ended, else of graphs that pile up, as far as they are edits."""
+def _next_fixes(
+    record: Record, findings: Sequence[Finding], cell_of: Callable[[int | None], int | None]
+) -> Iterator[Next]:
+    """The fixes of the error in which a program ended, else of what is left wrong, as far as they are edits."""
     error = bool(findings) and findings[0].severity == "error"
-    left = findings[:1] if error else [one for one in findings if one.kind == "leak" and one.severity == "warning"][:1]
-    for finding in left:
+    warnings = [one for one in findings if one.severity == "warning"]
+    piles = [one for one in warnings if one.kind == "leak"]
+    cuts = [one for one in warnings if one.kind == "silent" and one.cut_at is not None and record.lineage is not None]
+    for finding in findings[:1] if error else (piles or cuts)[:1]:
         for fix in finding.fixes:
             if fix.edits:
                 edits = (replace(one, cell=cell_of(one.cell)) for one in fix.edits)
-                yield Next(finding.headline, fix.id, tuple(edits), fix.price, fix.starves, error)
+                yield Next(finding.headline, fix.id, fix.text, tuple(edits), fix.price, fix.starves, error)
 
 
 def _reached(calls: Iterable[BackwardCall]) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ __all__ = ["FURTHER", "MEMORY", "START", "Attempt", "Ran", "attempt", "run"]
 FURTHER = 3  # calls beyond the failing one that a trial runs
 START = 4.0  # seconds that a process needs to begin
 MEMORY = 1_000_000_000  # bytes that a trial may take besides twice what the program took
+OF_LINEAGE = ("no_grad", "silent")  # kinds of findings that depend on where values leave the graph
 _LAST = 1.0  # seconds that a child gets for its account, when its time is up
 _QUOTED = 200  # characters of a child's last words
 
@@ -54,6 +55,8 @@ class Ran:
         The ticks of its timeline, with the bytes of saved tensors.
     cell_of
         Turns the number by which the record knows a cell into that of the program's cell.
+    followed
+        How many seconds it took when values were followed from operation to operation; None: they were not.
     """
 
     rerun: Rerun
@@ -65,6 +68,7 @@ class Ran:
     events: Sequence[Event] = ()
     memory: int = 0
     cell_of: Callable[[int | None], int | None] = lambda number: number
+    followed: float | None = None
 
 
 class Attempt(NamedTuple):
@@ -109,6 +113,8 @@ def attempt(
         until_it_failed=finding.call is not None,
     )
     failed = finding.call is not None or bool(ran.errors)
+    # Where one value left the graph, another may do so behind it.
+    follows = ran.followed is not None and finding.kind in OF_LINEAGE and ran.followed <= seconds
     with tempfile.TemporaryDirectory() as folder:
         job = Job(
             copy.rerun.target,
@@ -123,6 +129,7 @@ def attempt(
             seconds,
             time.time() + whole - _LAST,
             str(Path(folder, "account.json")),
+            lineage="too" if follows else "",
         )
         ending = run(job, copy.rerun, Path(folder), Limits(whole, 2 * ran.memory + MEMORY), cancelled)
         account, began = Path(job.account), Path(job.account + BEGAN)

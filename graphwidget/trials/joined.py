@@ -8,10 +8,10 @@ is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
 from dataclasses import replace
 
-from graphwidget.diagnosis.fixes import CHOICES, FIX_IDS
+from graphwidget.diagnosis.fixes import CHOICES
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.model import Fix, TextEdit
 from graphwidget.trials.account import Next
@@ -31,7 +31,6 @@ def joined(ran: Ran, first: Fix, after: Next) -> Fix | None:
         two = edits_by_text(ran.rerun, after.edits, lambda number: number)
         edits: list[TextEdit] = []
         shown: list[str] = []
-        new: list[str] = []
         texts = dict.fromkeys((*one, *two))
         for where in texts:
             text = text_at(ran.rerun, where)
@@ -44,13 +43,12 @@ def joined(ran: Ran, first: Fix, after: Next) -> Fix | None:
                 [f"  {where}:" if isinstance(where, str) else f"  In[{number_of[where]}]:"] if len(texts) > 1 else []
             )
             shown += [*named, *text_edit.shown(text, own)]
-            new += [text_edit.new_text(between, two[where])] if where in two else []
     except (CannotEdit, KeyError, ValueError):
         return None
     return replace(
         first,
         text=f"{first.text} Then {'the next error comes' if after.error else 'this is left'}: {after.headline} "
-        f"So {_also(after.id, new)}",
+        f"So also: {_without_places(after.text)}",
         price=" ".join(dict.fromkeys(filter(None, (first.price, after.price)))),
         edit=tuple(shown),
         edits=tuple(edits),
@@ -60,6 +58,7 @@ def joined(ran: Ran, first: Fix, after: Next) -> Fix | None:
     )
 
 
-def _also(id_: str, new: Sequence[str]) -> str:
-    lines = " ".join(filter(None, new))
-    return f"also {FIX_IDS[id_]}{f': `{lines}`' if lines else ''}."
+def _without_places(text: str) -> str:
+    """A fix in the middle of a sentence, without lines of the edited text: the program's own have other numbers."""
+    text = re.sub(r" \((?:In\[\d+\], line \d+|[^()\s]+:\d+)[^()]*\)", "", text)
+    return f"{text[:1].lower()}{text[1:]}"

@@ -67,10 +67,14 @@ def judge(
         return hung(before.seconds, after.seconds, choice=choice)
     if elsewhere := _piles_elsewhere(before, after, finding):
         return replace(trial(False, f"nothing piles up there any more, but elsewhere: {elsewhere}"), partly=True)
-    for check in (_still_there, _fewer_calls, _fewer_passes, _starved, _constant, _new_finding):
+    for check in (_still_there, _fewer_calls, _fewer_passes, _starved, _constant):
         wrong = check(before, after, finding, call, fix)
         if wrong:
             return trial(False, wrong)
+    if wrong := _new_finding(before, after):
+        past = finding.kind == "no_grad" and after.ran > before.ran  # one of several lines that leave the graph
+        said = f"{'it gets past this error, and then' if past else 'then'} something else is wrong: {wrong}"
+        return replace(trial(False, said), partly=past)
     if _took_another_course(before, after):
         return trial(None, f"it ran to its end, but by another course: {_calls(after, before)}")
     return trial(True, _ran(before, after, passes, what))
@@ -193,11 +197,11 @@ def _piles_elsewhere(before: Account, after: Account, finding: Finding) -> str:
     return "" if any(f"`{one}`" in now for one in finding.carriers) else now
 
 
-def _new_finding(before: Account, after: Account, finding: Finding, call: BackwardCall | None, fix: Fix) -> str:
-    for kind, number in after.findings.items():
-        if number > before.findings.get(kind, 0):
-            return f"then something else is wrong: {after.headlines[kind]}"
-    return ""
+def _new_finding(before: Account, after: Account) -> str:
+    """What is wrong that was not; empty: nothing."""
+    return next(
+        (after.headlines[kind] for kind, number in after.findings.items() if number > before.findings.get(kind, 0)), ""
+    )
 
 
 def _fewer_calls(before: Account, after: Account, finding: Finding, call: BackwardCall | None, fix: Fix) -> str:

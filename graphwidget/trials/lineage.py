@@ -37,11 +37,13 @@ def with_lineage(ran: Ran, seconds: float | None) -> Ran:
     call = next((finding.call for finding in ran.findings if finding.kind == "no_grad"), None)
     start = max(START, 2 * ran.rerun.start_seconds)
     seconds = seconds or max(SECONDS, 4 * ran.seconds)
+    began = time.monotonic()
     lineage = _lineage_of(ran, call, seconds, seconds + start)
     if lineage is None:
         return ran
     record = replace(ran.record, lineage=lineage)
-    return replace(ran, record=record, findings=diagnose(record))
+    followed = max(0.0, time.monotonic() - began - ran.rerun.start_seconds)
+    return replace(ran, record=record, findings=diagnose(record), followed=followed)
 
 
 def _lineage_of(
@@ -71,7 +73,7 @@ def _lineage_of(
             seconds,
             time.time() + whole - 1.0,
             str(Path(folder, "lineage.json")),
-            lineage=True,
+            lineage="alone",
         )
         run(job, rerun, Path(folder), Limits(whole, 2 * ran.memory + MEMORY), cancelled)
         left = Path(job.account)
@@ -85,9 +87,12 @@ def _read(fields: Mapping[str, Any]) -> Lineage:
 
 def _cuts(found: list[Mapping[str, Any]]) -> tuple[MeasuredCut, ...]:
     return tuple(
-        MeasuredCut(_lines(one), one["by"], one["grad_mode"], tuple(one["leaves"]), one["wanted"]) for one in found
+        MeasuredCut(
+            _lines(one), one["by"], one["grad_mode"], tuple(one["leaves"]), one["wanted"], _lines(one, "switched")
+        )
+        for one in found
     )
 
 
-def _lines(fields: Mapping[str, Any]) -> tuple[TextLine, ...]:
-    return tuple(TextLine(**one) for one in fields["lines"])
+def _lines(fields: Mapping[str, Any], name: str = "lines") -> tuple[TextLine, ...]:
+    return tuple(TextLine(**one) for one in fields[name])

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.util import decode_source
 from pathlib import Path
+from typing import Literal
 
 import psutil
 
@@ -77,7 +78,8 @@ class Job:
     account
         The file for its account; beside it, `BEGAN` is written when the program begins.
     lineage
-        Whether to measure where values leave the graph instead: then that is left in place of an account.
+        Whether to measure where values leave the graph: not; ``"alone"``, and that is left in place of an account; or
+        ``"too"``, for the findings of the account.
     """
 
     target: str
@@ -92,7 +94,7 @@ class Job:
     seconds: float
     until: float
     account: str
-    lineage: bool = False
+    lineage: Literal["", "alone", "too"] = ""
 
     def to_json(self) -> str:
         """As text for the child."""

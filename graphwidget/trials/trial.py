@@ -15,6 +15,7 @@ __all__ = ["MOST_TRIED", "Trials", "can_be_tried", "in_order", "try_fixes", "wit
 
 MOST_TRIED = 3
 MOST_JOINED = 3  # further trials, of fixes for the errors to which others have led
+ONE_OF = ("no_grad",)  # kinds of findings of whose fixes one is right: each is of another line that may be the cause
 SECONDS = 10.0  # that one trial may take, if the program itself took less than half of that
 
 
@@ -50,7 +51,8 @@ def try_fixes(ran: Ran, how: Trials) -> tuple[Finding, ...]:
         for finding, fixes in zip(ran.findings, found):
             led: list[tuple[int, tuple[Next, ...]]] = []
             for number, fix in enumerate(fixes):
-                if (until_one_passes and _any_passed(fixes)) or fix.tried or not can_be_tried(fix, ran.rerun):
+                enough = until_one_passes or finding.kind in ONE_OF
+                if (enough and _any_passed(fixes)) or fix.tried or not can_be_tried(fix, ran.rerun):
                     continue
                 if budget.trials <= 0 or how.cancelled():
                     break
@@ -60,7 +62,14 @@ def try_fixes(ran: Ran, how: Trials) -> tuple[Finding, ...]:
             for number, after in led if until_one_passes else ():
                 if not _any_passed(fixes):
                     fixes[number] = _with_next(budget, finding, fixes[number], after) or fixes[number]
-    return tuple(replace(finding, fixes=in_order(fixes)) for finding, fixes in zip(ran.findings, found))
+    return tuple(replace(finding, fixes=in_order(_left(finding, fixes))) for finding, fixes in zip(ran.findings, found))
+
+
+def _left(finding: Finding, fixes: list[Fix]) -> list[Fix]:
+    """The fixes to show. Of lines that may each have cut the graph, the one that passed was it."""
+    if finding.kind not in ONE_OF or not _any_passed(fixes):
+        return fixes
+    return [fix for fix in fixes if fix.tried is not None and not fix.tried.partly]
 
 
 def _any_passed(fixes: Iterable[Fix]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
 import torch
@@ -79,6 +80,21 @@ def test_what_runs_without_grad_mode(program: Program) -> None:
         y = layer(torch.ones(1, 2))
     (cut,) = program.measured(y.sum()).behind_root
     assert (cut.lines[0].line, cut.by, cut.grad_mode) == (7, "linear", False)
+
+
+def test_the_line_that_switched_grad_mode_off_is_known(program: Program) -> None:
+    layer = nn.Linear(2, 2)
+    with ExitStack() as stack:
+        program.at(3)
+        stack.enter_context(torch.no_grad())
+        program.at(4)
+        stack.enter_context(torch.no_grad())  # it is off already
+        program.at(5)
+        y = layer(torch.ones(1, 2))
+    program.at(6)
+    z = layer(torch.ones(1, 2)).detach()
+    found = {cut.by: [line.line for line in cut.switched] for cut in program.measured(y + z).behind_root}
+    assert found == {"linear": [3], "detach": []}
 
 
 def test_the_optimizer_whose_gradients_were_cleared_says_what_is_wanted(program: Program) -> None:

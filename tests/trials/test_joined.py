@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from graphwidget.diagnosis.source import text_edit
-from graphwidget.model import CellRun, Finding, Fix, Record, Snapshot, TextEdit, Trial
+from graphwidget.model import CellRun, Finding, Fix, Lineage, Place, Record, Snapshot, TextEdit, Trial
 from graphwidget.trials import trial
 from graphwidget.trials.account import Account, Next, account_of
 from graphwidget.trials.attempt import Attempt, Ran
@@ -17,7 +17,12 @@ TEXT = "for x in data:\n    net.mem.mul_(0.9)\n    loss.backward()\n"
 OUT_OF_PLACE = TextEdit((2, 4), (2, 21), "net.mem = net.mem.mul(0.9)", None, "a.py")
 FIRST = Fix("out_of_place", "Write to a new tensor.", True, edits=(OUT_OF_PLACE,), price="One more tensor.")
 # Of the text that the first edit has written.
-AFTER = Next("② needs what ① freed.", "detach", (TextEdit((4, 0), (4, 0), "    net.mem.detach_()\n", None, "a.py"),))
+AFTER = Next(
+    "② needs what ① freed.",
+    "detach",
+    "Detach it after each pass.",
+    (TextEdit((4, 0), (4, 0), "    net.mem.detach_()\n", None, "a.py"),),
+)
 BOTH = "for x in data:\n    net.mem = net.mem.mul(0.9)\n    loss.backward()\n    net.mem.detach_()\n"
 RECORD = Record(Snapshot())
 GOOD, BAD = Trial(True, "ran to its end in 1.0 s"), Trial(False, "raised RuntimeError: …")
@@ -35,8 +40,7 @@ def test_both_changes_are_one_of_the_program_as_it_is(ran):
     assert text_edit.apply(TEXT, fix.edits) == BOTH
     assert fix.id == "out_of_place" and not fix.verified and fix.price == "One more tensor."
     assert fix.text == (
-        "Write to a new tensor. Then the next error comes: ② needs what ① freed. "
-        "So also cut the graph at a tensor: `net.mem.detach_()`."
+        "Write to a new tensor. Then the next error comes: ② needs what ① freed. So also: detach it after each pass."
     )
     assert [line for line in fix.edit if line.startswith("+")] == [
         "+ net.mem = net.mem.mul(0.9)",
@@ -46,7 +50,7 @@ def test_both_changes_are_one_of_the_program_as_it_is(ran):
 
 def test_what_is_left_without_an_error_is_no_next_error(ran):
     left = replace(AFTER, headline="Graphs pile up in `net.mem`.", error=False)
-    assert "Then this is left: Graphs pile up in `net.mem`. So also" in joined(ran, FIRST, left).text
+    assert "Then this is left: Graphs pile up in `net.mem`. So also: detach" in joined(ran, FIRST, left).text
 
 
 def test_the_fix_of_graphs_that_pile_up_is_next_where_nothing_was_raised():
@@ -54,13 +58,16 @@ def test_the_fix_of_graphs_that_pile_up_is_next_where_nothing_was_raised():
     piles = Finding("leak", "warning", "…", "Graphs pile up.", fixes=(fix,))
     other = Finding("silent", "warning", "…", "It stays flat.", fixes=(fix,))
 
-    def following(*findings):
-        account = account_of(RECORD, findings, (), begun=0, failing=0, seconds=1.0, cell_of={7: 2}.get)
+    def following(*findings, record=RECORD):
+        account = account_of(record, findings, (), begun=0, failing=0, seconds=1.0, cell_of={7: 2}.get)
         return [(one.headline, one.error, one.edits[0].cell) for one in Account.from_json(account.to_json()).next]
 
     assert following(other, piles) == [("Graphs pile up.", False, 2)]
     assert following(replace(other, severity="error"), piles) == [("It stays flat.", True, 2)]
     assert following(other) == []
+    cut = replace(other, cut_at=Place(None, 4, ""))
+    assert following(cut) == []  # that the line is the one to change was not measured
+    assert following(cut, record=replace(RECORD, lineage=Lineage(None))) == [("It stays flat.", False, 2)]
 
 
 def test_changes_of_two_files_are_shown_under_their_names(ran, tmp_path):
@@ -126,6 +133,14 @@ def test_a_program_of_endless_errors_is_left(monkeypatch, ran):
     more = replace(AFTER, edits=(TextEdit((1, 0), (1, 0), "pass\n", None, "a.py"),))
     _, asked = tried(monkeypatch, ran, *[Attempt(BAD, 0.1, (more,))] * 9)
     assert len(asked) == 4
+
+
+def test_of_lines_that_left_the_graph_the_one_that_passed_is_shown(monkeypatch, ran):
+    lines = [replace(FIRST, edits=(replace(OUT_OF_PLACE, new=new),)) for new in "abcd"]
+    ran.findings[0] = replace(ran.findings[0], kind="no_grad", fixes=tuple(lines))
+    partly = replace(BAD, partly=True)
+    (fix,), asked = tried(monkeypatch, ran, Attempt(partly, 0.1), Attempt(GOOD, 0.1))
+    assert fix.edits[0].new == "b" and len(asked) == 2
 
 
 def test_an_account_with_fixes_crosses_as_text():

@@ -135,10 +135,11 @@ class Agent:
         self.local, self.target = nn.Linear(3, 2), nn.Linear(3, 2)
         for p in self.target.parameters():
             p.requires_grad = False
-        self.opt = torch.optim.SGD(self.local.parameters(), lr=0.1)
+        self.scale = nn.Parameter(torch.tensor(1.5))
+        self.opt = torch.optim.SGD([self.scale, *self.local.parameters()], lr=0.1)
     def train(self, x):
         wanted = 1 + 0.9 * self.target(x).max(1).values
-        given = self.local(x).detach().mean(1)
+        given = self.scale.item() * self.local(x).detach().mean(1)
         loss = (given - wanted).pow(2).mean()
         self.opt.zero_grad()
         loss.backward()
@@ -150,12 +151,12 @@ for _ in range(4):
 
 
 def test_the_line_that_left_the_graph_is_measured(tmp_path):
-    """The text shows a frozen target first. What the optimizer trains left the graph at `detach`."""
+    """The text shows a frozen target first. What the optimizer trains left the graph in two ways, found one by one."""
     write(tmp_path, "train.py", DETACHED)
     (finding,) = json.loads(explain(tmp_path, "--try", "--try-seconds", "120", "train.py").stdout)["findings"]
     (fix,) = finding["fixes"]
-    assert finding["cause"]["line"] == 12 and (fix["status"], fix["verified"]) == ("tried", True)
-    assert "- given = self.local(x).detach().mean(1)" in fix["edit"]
+    assert finding["cause"]["line"] == 13 and (fix["status"], fix["verified"]) == ("tried", True)
+    assert "+ given = self.scale * self.local(x).mean(1)" in fix["edit"]
 
 
 def test_a_pile_is_tried_to_the_end_of_the_program(tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -68,8 +67,7 @@ class SteadyCalls:
             return None
         if frame is None or top.code_id != id(frame.f_code):
             return None
-        began = perf_counter()
-        newest = self.lines.boundary().last
+        newest = thread.boundary()
         line = (top.base + (frame.f_lineno or 0), top.stack)
         with ti.quiet():
             pending = self.recognition.at_once(line, newest, outputs[0], args, kwargs)
@@ -78,14 +76,12 @@ class SteadyCalls:
             pending.n = log.count
             log.count += 1
             log.running[pending.n] = pending
-            self.recognition.spend(perf_counter() - began)
         return pending
 
     def end(self, pending: PendingCall) -> None:
         """Count a call that `begin` returned and that has not raised."""
         log, lines = self.log, self.lines
         try:
-            began = perf_counter()
             paused = lines.pause()
             try:
                 with log.lock:
@@ -93,7 +89,6 @@ class SteadyCalls:
                     if pending.model is not None:
                         log.count_like(pending, pending.model)
             finally:
-                self.recognition.spend(perf_counter() - began)
                 lines.unpause(paused)
         except Exception as error:
             log.problem(error)

@@ -65,6 +65,14 @@ class ThreadState:
         if self.tracer.made_nodes is not None:
             self.tracer.made_nodes()
 
+    def boundary(self) -> int:
+        """Assign the numbers counted so far to the running line, as at its end. Returns the next number."""
+        now = self.count()
+        if now != self.last:
+            self.close(now)
+            self.ranges.join()  # library code may call backward in one line of a loop again and again
+        return now
+
     def report(self, frame: FrameType, line: int, scope: Scope) -> None:
         """Report a line to the callback that watches lines that write in place."""
         watch = self.tracer.watch
@@ -237,10 +245,7 @@ class LineTracer:
     def boundary(self) -> ThreadState:
         """Assign the numbers counted so far to the running line, as at the end of a line."""
         state = self.state()
-        now = self.count()
-        if now != state.last:
-            state.close(now)
-            state.ranges.join()  # library code may call backward in one line of a loop again and again
+        state.boundary()
         return state
 
     def skip(self) -> None:

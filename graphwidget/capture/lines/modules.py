@@ -14,6 +14,7 @@ from types import CodeType
 from typing import Any
 
 import torch
+from torch.compiler import is_dynamo_compiling
 from torch.nn.modules import module as hooks
 
 from graphwidget import torch_internals as ti
@@ -131,13 +132,20 @@ class ModuleTracer:
             return state
 
     def _before(self, module: torch.nn.Module, args: object) -> None:
-        if torch.compiler.is_compiling():  # torch.compile reads these hooks, too
+        if is_dynamo_compiling():  # torch.compile reads these hooks, too
             return
         paused = None
         try:
-            state = self._state()
+            try:
+                state: _ThreadState = self._local.state
+            except AttributeError:
+                state = self._state()
+            stack = state.stack
             if self.pause is not None:
-                paused = self.pause() if state.stack else self.pause_or_reclaim()
+                if not stack:
+                    paused = self.pause_or_reclaim()
+                elif stack[-1][0].own_code:  # nothing is traced inside other modules
+                    paused = self.pause()
             now = self.count()
             if now != state.last:
                 state.close(now)
@@ -146,7 +154,7 @@ class ModuleTracer:
             known = self._by_id.get(id(module))
             if known is None or known.ref() is not module:
                 known = self._add(module)
-            state.stack.append((known, known.calls, paused is not None))
+            stack.append((known, known.calls, paused is not None))
             known.calls += 1
             if known.own_code and state.trace is not None:
                 self.unpause(state.trace)
@@ -155,17 +163,20 @@ class ModuleTracer:
             self.problem(error)
 
     def _after(self, module: torch.nn.Module, args: object, output: object) -> None:
-        if torch.compiler.is_compiling():
+        if is_dynamo_compiling():
             return
         try:
-            if self.pause is not None:
+            try:
+                state: _ThreadState = self._local.state
+            except AttributeError:
+                state = self._state()
+            stack = state.stack
+            if self.pause is not None and (not stack or stack[-1][0].own_code):
                 self.pause()
-            state = self._state()
             now = self.count()
             if now != state.last:
                 state.close(now)
             # An exception may have skipped the end of inner calls.
-            stack = state.stack
             while stack:
                 known, _, traced = stack.pop()
                 if known.ref() is module:

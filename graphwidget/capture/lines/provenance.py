@@ -143,9 +143,11 @@ class Provenance:
 
     def _pause_or_reclaim(self) -> Any:
         """Pause line tracing. If a step of an optimizer raised and left it off, turn it on first."""
-        if self.lines.lost:
+        paused = self.lines.pause()
+        if paused is None and self.lines.lost:
             self.lines.reclaim(sys._getframe(2))
-        return self.lines.pause()
+            paused = self.lines.pause()
+        return paused
 
     def end_cell(self) -> None:
         """The innermost running cell has ended, normally or with an error."""

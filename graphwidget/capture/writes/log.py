@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from graphwidget import torch_internals as internals
+from graphwidget.capture.writes.statements import Wrote
 from graphwidget.capture.writes.through_data import Target
 from graphwidget.model import Place, Write, in_order
 
@@ -17,8 +18,8 @@ MAX_STEPS = 8192  # steps of optimizers remembered for the timeline
 MAX_LINES, MAX_PER_LINE = 64, 256  # lines that write through `.data`, and writes remembered for each
 
 
-class _Step(NamedTuple):
-    """A step of an optimizer that wrote the same as `like`, at another place, after this number of calls.
+class _Again(NamedTuple):
+    """A step of an optimizer, or a line, that wrote the same as `like`, at another place, after this number of calls.
 
     It becomes a `Write` when somebody reads the log: building its place takes longer than the rest of the work.
     """
@@ -26,10 +27,14 @@ class _Step(NamedTuple):
     where: Place | tuple[int, int, int]
     like: Write
     after_calls: int
+    made: tuple[int, ...] = ()
+    number: int = -1
 
     def as_write(self, place: Callable[[Place | tuple[int, int, int]], Place]) -> Write:
-        like = self.like
-        return Write(place(self.where), like.by, like.paths, like.storages, self.after_calls, like.optimizer)
+        like, where = self.like, place(self.where)
+        return Write(
+            where, like.by, like.paths, like.storages, self.after_calls, like.optimizer, self.made, self.number
+        )
 
 
 class WriteLog:
@@ -45,8 +50,8 @@ class WriteLog:
 
     def __init__(self, calls: Callable[[], int], place: Callable[[Place | tuple[int, int, int]], Place]) -> None:
         self.calls, self.place = calls, place
-        self._entries: deque[Write | _Step] = deque(maxlen=MAX_WRITES)
-        self._steps: deque[Write | _Step] = deque(maxlen=MAX_STEPS)
+        self._entries: deque[Write | _Again] = deque(maxlen=MAX_WRITES)
+        self._steps: deque[Write | _Again] = deque(maxlen=MAX_STEPS)
         self._hidden: dict[tuple[int | None, int | None, int | None], list[Write]] = {}
 
     def writes(self) -> tuple[Write, ...]:
@@ -57,22 +62,38 @@ class WriteLog:
         """Return the remembered steps of optimizers, of which there are more than of the writes."""
         return self._settled(self._steps)
 
-    def _settled(self, entries: deque[Write | _Step]) -> tuple[Write, ...]:
+    def _settled(self, entries: deque[Write | _Again]) -> tuple[Write, ...]:
         """Turn the steps among the entries into writes."""
         for at, entry in enumerate(entries):
-            if isinstance(entry, _Step):
+            if isinstance(entry, _Again):
                 entries[at] = entry.as_write(self.place)
         return tuple(entries)  # type: ignore[arg-type]
 
-    def add_step(self, where: Place | tuple[int, int, int], like: Write) -> None:
-        """Remember a step of an optimizer that wrote the same as `like`. `where`: its place, or the key of it."""
-        step = _Step(where, like, self.calls())
+    def add_step(self, where: Place | tuple[int, int, int], like: Write, part: Write | None) -> None:
+        """Remember a step of an optimizer that wrote the same as `like`, and besides its parameters the same as `part`.
+
+        `where`: its place, or the key of it.
+        """
+        calls = self.calls()
+        step = _Again(where, like, calls)
         self._entries.append(step)
         self._steps.append(step)
+        if part is not None:
+            self._entries.append(_Again(where, part, calls))
 
-    def add_part(self, where: Place | tuple[int, int, int], like: Write) -> None:
-        """Remember that a step wrote the same as `like` besides its parameters: it is no further step."""
-        self._entries.append(_Step(where, like, self.calls()))
+    def add_line(
+        self, where: tuple[int, int, int], by: str, changed: list[tuple[str, Any]], number: int, last: Wrote | None
+    ) -> Wrote | None:
+        """Remember what a line has written. `last`: what it wrote the last time, which is returned if it is the same.
+
+        `where`: the key of its place. `number`: the sequence number of the next node when it began.
+        """
+        paths, keys = [path for path, _ in changed], _keys(changed)
+        if last is not None and last.keys == keys and last.paths == paths:
+            self._entries.append(_Again(where, last.write, self.calls(), _makers(changed), number))
+            return last
+        write = self.add(self.place(where), by, changed, False, number)
+        return Wrote(paths, keys, write) if keys is not None and write is not None else None
 
     def add(
         self,
@@ -100,7 +121,7 @@ class WriteLog:
         storages = tuple(key for key, _ in named)
         paths = tuple(path for _, path in named if path)
         last = self._entries[-1] if self._entries else None
-        last = last.like if isinstance(last, _Step) else last
+        last = last.like if isinstance(last, _Again) else last
         if last is not None and last.storages == storages and last.paths == paths:
             storages, paths = last.storages, last.paths  # all steps of a training loop share one copy
         made = () if optimizer else _makers(changed)
@@ -132,6 +153,15 @@ class WriteLog:
         """Return the writes through ``.data``: the first ones of each line, as the first calls' graphs are known."""
         for line in self._hidden.values():
             yield from line
+
+
+def _keys(changed: list[tuple[str, Any]]) -> list[int] | None:
+    """Return the keys of the tensors' storages; None if one has none."""
+    try:
+        with internals.quiet():
+            return [internals.storage_key(tensor) for _, tensor in changed]
+    except (RuntimeError, NotImplementedError, AttributeError):
+        return None
 
 
 def _makers(changed: list[tuple[str, Any]]) -> tuple[int, ...]:

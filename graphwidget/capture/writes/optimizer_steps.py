@@ -24,6 +24,7 @@ from graphwidget.model import Place, Write
 
 __all__ = ["OptimizerSteps"]
 
+_BEFORE, _AFTER = internals.STEP_HOOKS
 MAX_OPTIMIZERS = 100  # optimizers whose last steps are remembered
 
 
@@ -149,15 +150,13 @@ class OptimizerSteps:
             if paused is None:
                 return
             own = _attributes(optimizer)
-            hooks = any(own.get(name) for name in internals.STEP_HOOKS)
-            if len(args) <= 1 and not kwargs and not hooks and _is_torch_s_own(optimizer):
-                self._resting[threading.get_ident()] = paused
-                paused = None
+            if len(args) <= 1 and not kwargs and not own.get(_BEFORE) and not own.get(_AFTER):
+                if _is_torch_s_own(optimizer):
+                    self._resting[threading.get_ident()] = paused
+                    return
         except Exception as error:
             self.problem(error)
-        finally:
-            if paused is not None:
-                self.lines.unpause(paused)
+        self.lines.unpause(paused)
 
     def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Handle the end of a step."""
@@ -198,9 +197,7 @@ class OptimizerSteps:
         last = self._last.pop(id(optimizer), None)
         if last is not None and last.ids == ids and _as_stored(changed[0][1], changed[-1][1], last.write):
             write, of_state = last.write, last.of_state  # equal to the previous step, as in a training loop
-            self.log.add_step(where, write)
-            if of_state is not None:
-                self.log.add_part(where, of_state)
+            self.log.add_step(where, write, of_state)
             if last.raised != raised:
                 self.unexplained()
             else:
@@ -233,7 +230,10 @@ class OptimizerSteps:
         if list(map(id, parameters)) != usual.ids or [versions[at] for at in positions] != usual.before:
             return False  # others have written, which their lines have recorded
         tensors = [refs[at]() for at in positions]
-        if any(tensor is None for tensor in tensors) or list(map(internals.version, tensors)) != usual.after:
+        try:
+            if list(map(internals.version, tensors)) != usual.after:
+                return False
+        except TypeError:  # one is gone
             return False
         if not _as_stored(tensors[usual.first], tensors[usual.last], last.write):
             return False
@@ -241,9 +241,7 @@ class OptimizerSteps:
             versions[at] = version
         usual.expect(usual.after)
         where = self.lines.where(frame) or NOWHERE
-        self.log.add_step(where, last.write)
-        if last.of_state is not None:
-            self.log.add_part(where, last.of_state)
+        self.log.add_step(where, last.write, last.of_state)
         return True
 
     def _changed_state(self, optimizer: Any) -> list[tuple[str, Any]]:

@@ -241,9 +241,7 @@ class WriteRecorder:
     def _compare(self, ended: _Armed, frame: FrameType | None) -> None:
         changed = self._changed(ended, *reversed(self._armed.get(threading.get_ident(), ())))
         if changed:
-            self._mark_writer(ended.statement, changed)
-            place, statement = self._place(ended, frame), ended.statement
-            self.log.add(place, statement.text, changed, statement.optimizer, ended.number)
+            self._note(ended, changed, frame)
         if ended.hidden:
             with internals.quiet():
                 ended.hidden = written(ended.statement, ended.hidden)
@@ -268,9 +266,16 @@ class WriteRecorder:
             frame: FrameType | None = sys._getframe(1)
             while frame is not None and id(frame) != running.frame:
                 frame = frame.f_back
-            place, statement = self._place(running, frame), running.statement
-            self._mark_writer(statement, changed)
-            self.log.add(place, statement.text, changed, statement.optimizer, running.number)
+            self._note(running, changed, frame)
+
+    def _note(self, line: _Armed, changed: list[tuple[str, Any]], frame: FrameType | None) -> None:
+        """Remember what a line has written."""
+        statement, where = line.statement, self._where(line, frame)
+        self._mark_writer(statement, changed)
+        if statement.optimizer:
+            self.log.add(self.log.place(where), statement.text, changed, True, line.number)
+        else:
+            statement.last = self.log.add_line(where, statement.text, changed, line.number, statement.last)
 
     def _changed(self, *lines: _Armed) -> list[tuple[str, Any]]:
         """The tensors that have changed since they were last compared: those that lines name, and those watched.
@@ -302,6 +307,8 @@ class WriteRecorder:
 
     def _mark_writer(self, statement: Statement, changed: list[tuple[str, Any]]) -> None:
         """Compare this line each time from now on, unless no other object holds the tensors it wrote to."""
+        if statement.wrote:
+            return
         if _shared(changed):
             statement.wrote = True
         else:
@@ -343,13 +350,20 @@ class WriteRecorder:
 
     def _place(self, ended: _Armed, frame: FrameType | None) -> Place:
         """Return the place of a line that has ended, with the lines of the cell frames around it."""
+        return self.log.place(self._where(ended, frame))
+
+    def _where(self, ended: _Armed, frame: FrameType | None) -> tuple[int, int, int]:
+        """Return the key of that place."""
+        key, top = ended.scope.base + ended.line, self.lines.state().top
+        if top is not None and top.frame_id == ended.frame:
+            return key, top.stack, top.iteration()
         around = [
             scope.base + (one.f_lineno or 0) for one, scope in self.book.own_frames(frame) if id(one) != ended.frame
         ]
         stack = -1
         for line in reversed(around):
             stack = self.book.stack(stack, line)
-        return self.book.place(ended.scope.base + ended.line, stack, self.lines.iteration())
+        return key, stack, self.lines.iteration()
 
 
 def _shared(changed: list[tuple[str, Any]]) -> list[tuple[str, Any]]:

@@ -6,13 +6,14 @@ import ast
 import re
 from collections.abc import Iterable
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphwidget.capture.lines.bytecode import may_write
 from graphwidget.capture.lines.cells import Scope
 from graphwidget.capture.lines.files import block_of
+from graphwidget.model import Write
 
-__all__ = ["CellStatements", "Statement", "statements"]
+__all__ = ["CellStatements", "Statement", "Wrote", "statements"]
 
 MAX_CELLS = 1000  # cells whose statements are kept
 HARMLESS = 8  # comparisons of a line that only calls a function before it is skipped
@@ -23,6 +24,14 @@ MAX_NAMES = 8  # tensors looked up by name for one line
 Hidden = tuple[str, tuple[str, ...], bool]
 
 
+class Wrote(NamedTuple):
+    """What a line has written: names and storages of the tensors, and how it is remembered."""
+
+    paths: list[str]
+    keys: list[int]
+    write: Write
+
+
 class Statement:
     """A statement that may write in place.
 
@@ -30,10 +39,11 @@ class Statement:
     variables and attributes it names, as ``("self", "state")``, the targets of writes first. `hidden`: what it may
     write to through ``.data``, as in the source, each with its chain, and whether that is sure. `runs`: how often it
     was compared. `begun`: how often the values of `hidden` might have been compared. `wrote`: it has written.
-    `written`: what of `hidden` it was seen to write to.
+    `written`: what of `hidden` it was seen to write to. `last`: what it wrote otherwise, the last time.
     """
 
-    __slots__ = ("__weakref__", "begun", "chains", "hidden", "optimizer", "runs", "sure", "text", "written", "wrote")
+    __slots__ = ("__weakref__", "begun", "chains", "hidden", "last", "optimizer", "runs", "sure", "text", "written",
+                 "wrote")  # fmt: skip
 
     def __init__(
         self,
@@ -46,6 +56,7 @@ class Statement:
         self.text, self.sure, self.chains, self.optimizer, self.hidden = text, sure, chains, optimizer, hidden
         self.runs, self.wrote, self.begun = 0, bool(hidden), 0
         self.written: set[str] = set()
+        self.last: Wrote | None = None
 
     def due(self) -> bool:
         """Whether to compare the line this time."""

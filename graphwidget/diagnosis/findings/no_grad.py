@@ -9,36 +9,25 @@ from dataclasses import replace
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph import frozen, inference_mode, measured, own_functions, switched, unrecorded
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
-from graphwidget.diagnosis.no_graph.cutting import CUTTING, LEFT_OUT, any_of
+from graphwidget.diagnosis.no_graph.cutting import any_of
 from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf, fresh_leaf
 from graphwidget.diagnosis.no_graph.gradients import without_graph
 from graphwidget.diagnosis.no_graph.gradients.differentiated_again import differentiated_again
-from graphwidget.diagnosis.no_graph.origins import Cut, Origins
+from graphwidget.diagnosis.no_graph.origins import Origins
+from graphwidget.diagnosis.no_graph.restoring import cause_of
 from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
-from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.diagnosis.source.pytorch.optimizers import optimized
 from graphwidget.diagnosis.wording import UNNAMED, place_of, root_name, short, where
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene
 
-_WHY = {
-    "detach": "`detach` cuts it",
-    "detach_": "`detach_` cuts it",
-    "data": "`.data` cuts it",
-    "item": "`item` makes a Python number",
-    "tolist": "`tolist` makes Python numbers",
-    "numpy": "`numpy` makes an array",
-    "tensor": "`torch.tensor` makes a new leaf",
-    "indices": "indices have no derivative",
-}
-
 
 def explain(record: Record, call: BackwardCall) -> Finding:
     """Return the finding of a call on a tensor that does not require grad, with the responsible line."""
     name = _root(call)
-    cause = measured.instead(record, call, _cause(record, call, name), lambda cut: _cut_by(record, cut))
+    found = measured.causes(record, call, _cause(record, call, name), lambda cut: cause_of(record, cut))
+    cause = found[0]
     return Finding(
         "no_grad",
         "error",
@@ -48,7 +37,7 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         tensor=name,
         made_at=cause.place,
         cut_at=_cut_at(record, cause),
-        fixes=(differentiated_again(record, call, cause.fix),),
+        fixes=tuple(differentiated_again(record, call, one.fix) for one in found if one is cause or one.fix.edits),
     )
 
 
@@ -164,9 +153,9 @@ def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause 
         alone = len({id(cut.statement) for cut in meant}) == 1
         # If there are several, and no optimizer shows which is wrong, each may be intended.
         clear = alone or (bool(meant) and bool(trained))
-        return _cut_by(record, sure if clear else sure._replace(alone=False))
+        return cause_of(record, sure if clear else sure._replace(alone=False))
     found = without_graph.behind(record, origins, root, spot)
-    return found or (_cut_by(record, cuts[0]) if cuts else None)
+    return found or (cause_of(record, cuts[0]) if cuts else None)
 
 
 def _of_grad(name: str) -> Cause | None:
@@ -222,79 +211,6 @@ def _made_of(runs: list[CellRun], name: str, root: ast.expr) -> list[str]:
             if one not in source.names_in(source.given(statement)):
                 break
     return names
-
-
-def _cut_by(record: Record, cut: Cut) -> Cause:
-    """Return the cause for a cut."""
-    cut = cut._replace(sure=cut.sure or measured.is_measured(record, cut))
-    run, statement = cut.run, cut.statement
-    if cut.around is not None:
-        return _gradless(record, cut)
-    place = place_of(run, statement.lineno)
-    why = _WHY.get(cut.by, f"`{cut.by}` has no derivative")
-    sure = "" if cut.sure else ", if what it reads had one"
-    text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph{sure}: {why}."
-    edits = restore_graph.without(run.cell, run.source, statement, cut.by) if cut.by in LEFT_OUT else ()
-    works = (
-        cut.sure
-        and cut.alone
-        and bool(edits)
-        and restore_graph.trains(record.runs.values(), source.names_in(statement))
-    )
-    shown = ".data" if cut.by == "data" else cut.by
-    sentence = f"Compute the loss without `{shown}` ({where(place)})."
-    stacked, stacking = restore_graph.stacked(run.cell, run.source, statement) if cut.by == "tensor" else ("", ())
-    if stacking:
-        sentence, edits = f"Write {short(stacked)} in place of `torch.tensor` ({where(place)}).", stacking
-    return Cause(
-        text, Fix(CUTTING.get(cut.by, "differentiable_op"), sentence, works, line_of(place), edits=edits), place
-    )
-
-
-def _gradless(record: Record, cut: Cut) -> Cause:
-    """Return the cause for a statement that ran in a block or function without grad mode."""
-    run, statement, outer, name = cut.run, cut.statement, cut.around or cut.statement, cut.by
-    place, what = place_of(run, statement.lineno), short(ast.unparse(statement))
-    update = restore_graph.updated_in_place(run.source, statement)
-    if update:
-        sentence = f"Write {short(update)} ({where(place)}): it changes the tensor, and makes no new one."
-        works = cut.sure and restore_graph.trains(record.runs.values(), source.names_in(statement))
-        rewritten = text_edit.replace_node(run.cell, run.source, statement, update)
-        fix = Fix("remove_no_grad", sentence, works, line_of(place), edits=rewritten)
-        return Cause(f"{what} ran under `{name}` ({where(place)}): it made a new tensor without a graph.", fix, place)
-    first, names = restore_graph.feeding(outer, statement)
-    line = outer.lineno
-    edits: text_edit.Edits = ()
-    moved: list[ast.stmt] = [statement]
-    if isinstance(outer, ast.With):
-        first = restore_graph.first_trained(record.runs.values(), outer.body, first)
-        edits = restore_graph.out_of_with(run.cell, run.source, outer, first)
-        moved = [s for s in outer.body if s.lineno >= first.lineno]
-    elif isinstance(outer, ast.FunctionDef):
-        line, edits = restore_graph.without_decorator(run.cell, run.source, outer, name) or (line, edits)
-        moved = outer.body
-    at = (run.cell, line) if run.cell is not None else None
-    if not cut.sure and (condition := grad_modes.condition(name)) is not None:
-        decides, answer = condition
-        sentence = (
-            f"Check `{decides}` (In[{run.cell}], line {line}): where it is {str(answer).lower()}, no graph is built."
-        )
-        text = (
-            f"{what} ran under `{name}` ({where(place)}): no graph was built, if `{decides}` was {str(answer).lower()}."
-        )
-        return Cause(text, Fix("remove_no_grad", sentence, False, at), place)
-    works = cut.sure and restore_graph.trains(record.runs.values(), names)
-    works = works and restore_graph.meant_to_train(record.runs.values(), moved)
-    sentence = f"Take {what} out of `{name}` (In[{run.cell}], line {line})."
-    text = f"{what} ran under `{name}` ({where(place)}): no graph was built."
-    inside = Values(list(record.runs.values())).switching.get(name.split("(")[0].rsplit(".", 1)[-1])
-    if inside is not None and isinstance(outer, ast.FunctionDef):  # a decorator of the user's own
-        place, at = place_of(inside[0], inside[1].lineno), None
-        text = f"{what} runs in what `@{name}` decorates, and that is called under {short(place.source.rstrip(':'))} "
-        text += f"({where(place)}): no graph was built."
-        sentence = f"Drop `@{name}` (In[{run.cell}], line {line})."
-    fix = Fix("remove_no_grad", sentence, works, at, edits=edits)
-    return Cause(text, fix, place)
 
 
 def _compared(record: Record, origins: Origins, root: ast.expr, spot: Spot, depth: int = 3) -> Cause | None:

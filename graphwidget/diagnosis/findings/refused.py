@@ -375,7 +375,7 @@ _TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...
     (torch_messages.INFERENCE_WRITTEN, inference.of_cell),
     (torch_messages.INFERENCE_FLAG, inference.of_cell),
     (torch_messages.HOOKED_VIEW_WRITTEN, views.of_hooked_module),
-    (torch_messages.FUNCTION_VIEW_WRITTEN, views.of_custom_function),
+    (torch_messages.VIEW_OF_FUNCTION, views.of_custom_function),
     (torch_messages.VIEW_OF_ANOTHER_MODE, views.of_view_of_another_mode),
     (torch_messages.NOT_REDUCED, replicas.of_unreported),
     (torch_messages.HOOK_WITHOUT_GRAD, hooks.without_grad),

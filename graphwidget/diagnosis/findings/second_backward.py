@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from graphwidget.diagnosis.findings import failed_node
 from graphwidget.diagnosis.fixes import FIXES
+from graphwidget.diagnosis.fixes.rerun.plan import head_of, keeper
 from graphwidget.diagnosis.fixes.second_backward.case import Case, kept_bytes
 from graphwidget.diagnosis.fixes.second_backward.ladder import fixes_of
 from graphwidget.diagnosis.reuse.carrier import Carrier
@@ -114,3 +115,7 @@ def _story(setting: Setting) -> Iterator[str]:
     onward = setting.in_loop and (later.place.iteration or 0) > (earlier.place.iteration or 0)
     again = iteration_text(record, later.place).capitalize() if onward else opening(later.n)
     yield f"{again} reaches the same node {'again' if carrier.name == node else f'through `{carrier.name}`'}."
+    block = keeper(setting) if carrier.path is None else None
+    if block is not None:
+        spot = f"In[{block[0]}], line {block[1].lineno}"
+        yield f"No variable keeps it. `{head_of(block[1])}` ({spot}) is around all passes, and may."

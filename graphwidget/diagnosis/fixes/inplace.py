@@ -328,9 +328,13 @@ def _no_longer_in_place(record: Record, write: Write, module: ModuleCall) -> _Re
 def _modified(write: Write, tensor: str | None) -> str | None:
     """The tensor that a write modifies, as its line spells it; None: it modifies several, or one without a name."""
     name = inplace_statements.modified(write.by) or tensor
-    if name is None or name in write.paths or not any(path.startswith(f"{name}[") for path in write.paths):
-        return name
-    return inplace_statements.element(write.by)
+    return inplace_statements.element(write.by) if name is not None and _is_of_element(write, name) else name
+
+
+def _is_of_element(write: Write, name: str) -> bool:
+    """Whether `name` is a container, of which a write modifies an element."""
+    paths = tuple(map(local, write.paths))
+    return name not in paths and any(path.startswith(f"{name}[") for path in paths)
 
 
 def _copied(write: Write, cell: str, line: int, name: str, before: str, through: str) -> _Remedy:
@@ -408,7 +412,9 @@ def _rewritten(record: Record, write: Write) -> tuple[Edits, Spot | None, str, s
     if write.inside is None:
         cell, line = Cells.of(record).text(write.place.cell), write.place.line or 0
         new = (
-            inplace_statements.out_of_place(write.by)
+            inplace_statements.out_of_place(
+                write.by, _is_of_element(write, inplace_statements.modified(write.by) or "")
+            )
             or temporaries.written_new(write.by)
             or inplace_statements.scattered(cell, line, write.by)
         )

@@ -15,14 +15,22 @@ from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.model import CellRun, TextEdit
 
 _NUMBER = re.compile(r"\.(item|tolist|numpy|detach|data)\b|^(float|int|len)\(")
+# Without these, a line computes the same values with their graph.
+LEFT_OUT = ("detach", "detach_", "data", "item")
+
+_MAKES_AGAIN = ("tensor", "as_tensor", "from_numpy", "FloatTensor")
+_LEAVES = ("item", "tolist", "numpy", "detach", "cpu", "clone")
 _FREEZES = re.compile(r"requires_grad_\(False\)|requires_grad *= *False")
 
 
 def without(cell: int | None, text: str, statement: ast.stmt | ast.expr, cut: str) -> Edits:
-    """A statement without ``.detach()``, ``.data`` or the like."""
-    if "tensor(" in ast.unparse(statement):
-        return ()
+    """A statement without ``.detach()``, ``.data`` or the like; ``x`` for ``torch.tensor(x.tolist())``."""
     nodes = list(ast.walk(statement))
+    again = [(n, kept) for n in nodes if isinstance(n, ast.Call) and (kept := _made_again(n)) is not None]
+    if again:
+        return tuple(e for n, kept in again for e in text_edit.replace_node(cell, text, n, ast.unparse(kept)))
+    if "tensor(" in ast.unparse(statement) or cut not in LEFT_OUT:
+        return ()
     cuts: list[tuple[ast.expr, ast.expr]] = [(n.func, n) for n in nodes if isinstance(n, ast.Call) and not n.args]
     cuts += [(n, n) for n in nodes if isinstance(n, ast.Attribute) and cut == "data"]
     return tuple(
@@ -32,30 +40,63 @@ def without(cell: int | None, text: str, statement: ast.stmt | ast.expr, cut: st
     )
 
 
-def stacked(cell: int | None, text: str, statement: ast.stmt) -> tuple[str, Edits]:
-    """``torch.stack(losses)`` for ``torch.tensor(losses)`` of a list of computed tensors, and the edit that writes it.
+def _made_again(node: ast.Call) -> ast.expr | None:
+    """``x`` of ``torch.tensor(x.tolist())`` or ``torch.from_numpy(x.detach().cpu().numpy())``."""
+    if source.last_name(ast.unparse(node.func)) not in _MAKES_AGAIN or len(node.args) != 1:
+        return None
+    value, left = node.args[0], False
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and not value.args:
+        if value.func.attr not in _LEAVES:
+            break
+        value, left = value.func.value, True
+    return value if left and isinstance(node.func, ast.Attribute) else None
 
-    Empty where the list may hold numbers, or is none.
+
+def stacked(cell: int | None, text: str, statement: ast.stmt) -> tuple[str, Edits]:
+    """``torch.stack(losses)`` for ``torch.tensor(losses)`` of computed tensors, and the edit that writes it.
+
+    Of a list that is written there, a stack of stacks, in which numbers are made tensors. Empty where a list from
+    elsewhere may hold numbers, or it is none.
     """
     calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and ast.unparse(n.func) == "torch.tensor"]
-    if len(calls) != 1 or len(calls[0].args) != 1:
+    if len(calls) != 1 or len(calls[0].args) != 1 or any(one.arg == "dtype" for one in calls[0].keywords):
         return "", ()
     given = calls[0].args[0]
+    new = _stack(given) if isinstance(given, (ast.List, ast.Tuple)) else ""
+    if not new and _holds_tensors(text, given):
+        new = f"torch.stack({ast.unparse(given)})"
+    return (new, text_edit.replace_node(cell, text, calls[0], new)) if new else ("", ())
+
+
+def _holds_tensors(text: str, given: ast.expr) -> bool:
+    """Whether no element of a list is a number, as far as the text shows what is put in."""
     values: list[ast.expr] = [given]
     if isinstance(given, ast.Name):
         values = [v for one, _ in source.assigned_as(text, given.id) if isinstance(v := source.given(one), ast.expr)]
     elements: list[ast.expr] = []
     for value in values:
         if not isinstance(value, (ast.List, ast.ListComp)):
-            return "", ()
+            return False
         elements += value.elts if isinstance(value, ast.List) else [value.elt]
     for node in source.nodes_of(text) if isinstance(given, ast.Name) else ():
         if isinstance(node, ast.Call) and ast.unparse(node.func) == f"{ast.unparse(given)}.append":
             elements += node.args
-    if not elements or any(isinstance(one, ast.Constant) or _NUMBER.search(ast.unparse(one)) for one in elements):
-        return "", ()
-    new = f"torch.stack({ast.unparse(given)})"
-    return new, text_edit.replace_node(cell, text, calls[0], new)
+    return bool(elements) and not any(
+        isinstance(one, ast.Constant) or _NUMBER.search(ast.unparse(one)) for one in elements
+    )
+
+
+def _stack(node: ast.expr, like: str = "") -> str:
+    """A list of tensors, numbers, and lists of them, as a stack; empty: it has another form, or no tensor."""
+    if isinstance(node, (ast.List, ast.Tuple)):
+        first = next((one for one in ast.walk(node) if isinstance(one, (ast.Name, ast.Attribute))), None)
+        like = like or (ast.unparse(first) if first is not None else "")
+        parts = [_stack(one, like) for one in node.elts] if like else []
+        return f"torch.stack([{', '.join(parts)}])" if parts and all(parts) else ""
+    number = node.operand if isinstance(node, ast.UnaryOp) else node
+    if isinstance(number, ast.Constant):
+        return f"torch.full_like({like}, {ast.unparse(node)})"
+    return "" if isinstance(node, ast.Starred) or _NUMBER.search(ast.unparse(node)) else ast.unparse(node)
 
 
 def feeding(around: ast.stmt, statement: ast.stmt) -> tuple[ast.stmt, set[str]]:

@@ -26,9 +26,6 @@ CUTTING = {
     **dict.fromkeys(NOT_DIFFERENTIABLE, "differentiable_op"),
 }
 
-# Without these, a line computes the same values with their graph.
-LEFT_OUT = ("detach", "detach_", "data", "item")
-
 LIBRARIES = {"torch", "F", "functional"}
 
 PLAIN = {"np", "numpy", "math", "random"}

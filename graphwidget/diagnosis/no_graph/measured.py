@@ -10,24 +10,28 @@ import ast
 from collections.abc import Callable, Iterator
 
 from graphwidget.diagnosis.no_graph.cause import Cause
+from graphwidget.diagnosis.no_graph.cutting import CUTTING
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.no_graph.values import Values
+from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import place_of, short, where
 from graphwidget.model import BackwardCall, CellRun, Fix, FrozenModule, Lineage, MeasuredCut, Record, TextLine
 
-__all__ = ["cut_at", "instead", "is_measured"]
+__all__ = ["causes", "cut_at", "is_measured"]
 
 # Operations of which the second result has no graph, and other names of operations that a line may use.
 _PAIRS = ("max", "min", "sort", "topk", "median", "kthvalue", "mode")
 _NUMBERS = ("item", "tolist", "numpy")
+_MOST = 3  # causes, of which each may be tried
 _ALSO = {"__float__": "item", "__int__": "item", "as_tensor": "tensor"}
 
 
-def instead(record: Record, call: BackwardCall, found: Cause, cause_of: Callable[[Cut], Cause]) -> Cause:
-    """The measured cause, where the one that was found in the text is another; else that one.
+def causes(record: Record, call: BackwardCall, found: Cause, cause_of: Callable[[Cut], Cause]) -> list[Cause]:
+    """The cause that was found in the text, if the measurement confirms it, else the measured one; then the others.
+
+    The others are further lines that left the graph behind what should be trained: trials show which of them it was.
 
     Parameters
     ----------
@@ -36,17 +40,27 @@ def instead(record: Record, call: BackwardCall, found: Cause, cause_of: Callable
     """
     lineage = record.lineage
     if lineage is None or lineage.call != call.n:
-        return found
+        return [found]
     meant = [cut for cut in lineage.behind_root if cut.wanted]
     if not meant and lineage.frozen:
-        return found if _is_at(record, found, lineage.frozen[0].lines) else _thaw(record, call, lineage.frozen[0])
+        confirmed = _is_at(record, found, lineage.frozen[0].lines)
+        return [found if confirmed else _thaw(record, call, lineage.frozen[0])]
     meant = meant or list(lineage.behind_root)
     if not meant and found.place is None:
         meant = _only_numbers(lineage)
-    if any(_is_at(record, found, cut.lines, switched=not cut.grad_mode) for cut in meant):
-        return found
+    of_mode = found.fix.id not in CUTTING.values()  # a block is around what a line calls, too
+    confirmed = any(
+        _is_at(record, found, cut.lines, switched=not cut.grad_mode) for cut in meant if cut.grad_mode or of_mode
+    )
     cuts = [one for cut in meant if (one := cut_at(record, cut)) is not None]
-    return cause_of(cuts[0]._replace(alone=len(cuts) == 1)) if cuts else found
+    made = [*{_key(cut): cause_of(cut._replace(alone=len(cuts) == 1)) for cut in cuts}.values()]
+    if confirmed:
+        made = [found, *(one for one in made if one.fix.edits and one.fix.edits != found.fix.edits)]
+    return (made or [found])[:_MOST]
+
+
+def _key(cut: Cut) -> tuple[int, int, str]:
+    return cut.run.run, (cut.around or cut.statement).lineno, cut.by
 
 
 def _only_numbers(lineage: Lineage) -> list[MeasuredCut]:
@@ -69,10 +83,31 @@ def cut_at(record: Record, measured: MeasuredCut) -> Cut | None:
     if measured.grad_mode:
         by = "indices" if measured.by in _PAIRS else _ALSO.get(measured.by, measured.by)
         return Cut(*found[0], by, None, True, True, frozenset()) if found else None
-    for run, statement in found:
-        switch = values.switch_around(list(values.runs).index(run), statement)
-        if switch is not None and switch.off is not False:
-            return Cut(run, statement, switch.text, switch.outer, True, True, frozenset())
+    return _switched_off(record, measured, found) or next(
+        (
+            Cut(run, statement, switch.text, switch.outer, True, True, frozenset())
+            for run, statement in found
+            if (switch := values.switch_around(list(values.runs).index(run), statement)) is not None
+            and switch.off is not False
+        ),
+        None,
+    )
+
+
+def _switched_off(record: Record, measured: MeasuredCut, found: list[tuple[CellRun, ast.stmt]]) -> Cut | None:
+    """The cut where what ran when grad mode was switched off is a block around it, or a statement that does so."""
+    for run, outer in _statements(record, measured.switched):
+        here = [statement for other, statement in found if other is run]
+        if isinstance(outer, ast.With):
+            inside = [one for one in here if outer.lineno < one.lineno <= (outer.end_lineno or 0)]
+            if inside:
+                off = [one for one in grad_modes.expressions(outer) if grad_modes.switches_off(one) is not False]
+                by = ast.unparse((off or grad_modes.expressions(outer))[0])
+                return Cut(run, inside[0], by, outer, True, True, frozenset())
+        elif isinstance(outer, ast.Expr) and grad_modes.switches_off(outer.value) is not False:
+            function = source.function_at(run.source, outer.lineno)
+            near = [one for one in here if source.function_at(run.source, one.lineno) == function]
+            return Cut(run, (near or [outer])[0], ast.unparse(outer.value), outer, True, True, frozenset())
     return None
 
 

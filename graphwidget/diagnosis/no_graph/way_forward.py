@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 from graphwidget.diagnosis.no_graph.cutting import cuts_in, outside_of_cuts
 from graphwidget.diagnosis.no_graph.measured import cut_at
+from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.model import CellRun, Record
 
-__all__ = ["CutOff", "cuts_behind", "why_cut"]
+__all__ = ["cuts_behind", "why_cut"]
 
 MOST_STEPS = 200  # functions visited for one parameter
 
@@ -38,20 +39,6 @@ def why_cut(by: str) -> str:
     return _WHY.get(by, f"`{by}` has no derivative")
 
 
-class CutOff(NamedTuple):
-    """A line that cuts off values computed from a parameter. `by` as in `Cut`; `around`: a block without grad mode."""
-
-    run: CellRun
-    statement: ast.stmt
-    by: str
-    around: ast.stmt | None
-
-    @property
-    def only_indices(self) -> bool:
-        """Whether it computes indices, which have no derivative by nature."""
-        return self.by in _OF_INDICES
-
-
 class _Use(NamedTuple):
     """The body of a function, or a cell, and its names for values computed from the parameter.
 
@@ -67,7 +54,7 @@ class _Use(NamedTuple):
     far: bool = False
 
 
-def cuts_behind(record: Record, path: str) -> list[CutOff]:
+def cuts_behind(record: Record, path: str) -> list[Cut]:
     """Return the cuts between a parameter and all uses of its values; plain ones first.
 
     Where it has been measured which lines cut off values computed from it, those, the last one first.
@@ -76,7 +63,7 @@ def cuts_behind(record: Record, path: str) -> list[CutOff]:
     if written is None or record.lineage is None:
         return written or []
     found = [
-        CutOff(cut.run, cut.statement, cut.by, cut.around)
+        cut
         for one in reversed(record.lineage.cuts)
         if path in one.leaves and (cut := cut_at(record, one)) is not None and not _only_shown(cut.statement)
     ]
@@ -84,14 +71,14 @@ def cuts_behind(record: Record, path: str) -> list[CutOff]:
     return [one for one in written if (one.run.run, one.statement.lineno) in lines] or found or written
 
 
-def _in_text(record: Record, path: str) -> list[CutOff] | None:
+def _in_text(record: Record, path: str) -> list[Cut] | None:
     """Return the cuts between a parameter and all uses of its values; plain ones first.
 
     The parameter is followed from the class or cell that makes it, through names, lists, methods of that class, calls
     of its objects, and functions that the values are given to. None: a loop writes to it instead of an optimizer.
     """
     latest = Cells.of(record).latest
-    found: dict[tuple[int, int], CutOff] = {}
+    found: dict[tuple[int, int], Cut] = {}
     queue, seen = list(_first_uses(record, path)), set[tuple[int, str, frozenset[str], int | None]]()
     while queue and len(seen) < MOST_STEPS:
         use = queue.pop(0)
@@ -102,11 +89,11 @@ def _in_text(record: Record, path: str) -> list[CutOff] | None:
         if _is_updated(use):
             return None
         for one in _follow(use, latest):
-            if isinstance(one, CutOff):
+            if isinstance(one, Cut):
                 found.setdefault((use.run.run, one.statement.lineno), one)
             else:
                 queue.append(one)
-    return sorted(found.values(), key=lambda cut: (cut.only_indices, cut.statement.lineno))
+    return sorted(found.values(), key=lambda cut: (cut.by in _OF_INDICES, cut.statement.lineno))
 
 
 def _first_uses(record: Record, path: str) -> Iterator[_Use]:
@@ -146,7 +133,7 @@ def _makes(cls: ast.ClassDef, target: str) -> bool:
     return any(target in source.targets(one) for one in statements if isinstance(one, (ast.Assign, ast.AnnAssign)))
 
 
-def _follow(use: _Use, latest: list[CellRun]) -> Iterator[CutOff | _Use]:
+def _follow(use: _Use, latest: list[CellRun]) -> Iterator[Cut | _Use]:
     """The statements that cut off values from some names, and where such values are handed on uncut."""
     tree = source.parse(use.run.source)
     body = use.function.body if use.function is not None else tree.body if tree is not None else []
@@ -162,11 +149,11 @@ def _follow(use: _Use, latest: list[CellRun]) -> Iterator[CutOff | _Use]:
         switch = grad_modes.around(use.run.source, one) if (flows or cuts) else None
         if switch is not None:
             if switch.off and flows and not _is_update(one):
-                yield CutOff(use.run, one, switch.text, switch.outer)
+                yield _cut(use, one, switch.text, switch.outer)
             continue
         # What goes on uncut in the same line would bring a gradient: then something else keeps it away.
         if cuts and not _only_shown(one) and not (use.far and flows):
-            yield CutOff(use.run, one, cuts[0], None)
+            yield _cut(use, one, cuts[0])
         assigned = set(source.targets(one)) if isinstance(one, (ast.Assign, ast.AnnAssign, ast.AugAssign)) else set()
         if flows:
             part = _element(one, use)
@@ -180,6 +167,10 @@ def _follow(use: _Use, latest: list[CellRun]) -> Iterator[CutOff | _Use]:
             yield from _given(latest, use, value, names)
         elif isinstance(one, ast.Assign) and not parts:
             names -= {name for name in assigned if name not in use.names}
+
+
+def _cut(use: _Use, statement: ast.stmt, by: str, around: ast.stmt | None = None) -> Cut:
+    return Cut(use.run, statement, by, around, False, True, frozenset())
 
 
 def _element(statement: ast.stmt, use: _Use) -> set[str] | None:

@@ -5,12 +5,14 @@ Of several candidates it is the one on the path to the node that failed.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from graphwidget.diagnosis.reuse.graph_paths import Tensor, path_to_failure
 from graphwidget.diagnosis.reuse.setting import Setting
+from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.paths import is_code, local
 from graphwidget.diagnosis.wording import spoken
 from graphwidget.model import Place, in_order
@@ -51,7 +53,22 @@ class Carrier:
         position = self._position(self.path) if self.path is not None else None
         position = self._entry if position is None else position
         place = reuse.graph.place_of(self.to_failure[position][0]) if position >= 0 else None
-        return place if place is not None and place.cell is not None else reuse.carrier_place
+        return self._bound_at(place if place is not None and place.cell is not None else reuse.carrier_place)
+
+    def _bound_at(self, made: Place | None) -> Place | None:
+        """Where what a line made got its name, if it was given it by a function or a cell that the line was called by.
+
+        A model that computed it knows nothing of that.
+        """
+        if made is None or self.path is None or not local(self.path).isidentifier():
+            return made
+        function, name = self.path.partition(":")[0] if ":" in self.path else "", local(self.path)
+        for one in (made, *reversed(made.stack)):
+            if (one.function or "").rpartition(".")[2] == function and one.line is not None:
+                around = source.statements_at(self.setting.text_of_cell(one.cell), one.line)[-1:]
+                if any(name in (*source.targets(each), *_of_loop(each)) for each in around):
+                    return replace(one, iteration=made.iteration)
+        return made
 
     @cached_property
     def _known(self) -> tuple[tuple[str, ...], ...]:
@@ -110,6 +127,11 @@ class Carrier:
     @cached_property
     def _leading(self) -> set[int]:
         return self.setting.reuse.leading_to(self.to_failure[-1][:1])
+
+
+def _of_loop(statement: ast.stmt) -> set[str]:
+    """The variables of a `for`."""
+    return source.names_in(statement.target) if isinstance(statement, ast.For) else set()
 
 
 def _written(paths: Iterable[str]) -> tuple[str, ...]:

@@ -205,13 +205,15 @@ def _parts_of(node: ast.AST, name: str) -> Iterator[ast.expr]:
             yield from _parts_of(child, name)
 
 
-def out_of_place(text: str) -> str:
+def out_of_place(text: str, of_element: bool = False) -> str:
     """``h += x`` as ``h = h + x``, ``d.clamp_(0)`` as ``d = d.clamp(0)``, ``inplace=True`` as ``inplace=False``.
 
-    Empty where there is no such form.
+    Empty where there is no such form. `of_element`: what is modified is an element of a list or dict, so that
+    ``h[i] += x`` can be ``h[i] = h[i] + x``; of a tensor, this would write to it all the same.
     """
     statement = source.statement_of(text)
-    if isinstance(statement, ast.AugAssign) and isinstance(statement.target, (ast.Name, ast.Attribute)):
+    replaceable = (ast.Name, ast.Attribute, ast.Subscript) if of_element else (ast.Name, ast.Attribute)
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.target, replaceable):
         sign = _SIGNS.get(type(statement.op))
         value = ast.unparse(statement.value)
         value = f"({value})" if isinstance(statement.value, (ast.BinOp, ast.IfExp, ast.Compare)) else value

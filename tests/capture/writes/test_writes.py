@@ -65,6 +65,34 @@ def test_there_are_measured_programs():
     assert len(WITH_WRITES) >= 7
 
 
+def test_a_line_that_writes_in_each_pass_has_each_write_with_its_pass_its_storage_and_its_node(notebook):
+    notebook.run(
+        """
+        import torch
+        w = torch.ones(3, requires_grad=True)
+        buffers = [torch.zeros(3), torch.zeros(3)]
+        """
+    )
+    notebook.run(
+        """
+        made = []
+        for step in range(8):
+            kept = buffers[step // 4]
+            kept += 1
+            h = w * 2
+            h.mul_(3)
+            made.append(h.grad_fn._sequence_nr())
+        """
+    )
+    plain, graph = ([w for w in notebook.tracker.writes if w.by == by] for by in ("kept += 1", "h.mul_(3)"))
+    assert [w.place.iteration for w in plain] == [w.place.iteration for w in graph] == list(range(8))
+    keys = [one.untyped_storage()._cdata for one in notebook.namespace["buffers"]]
+    assert [w.storages for w in plain] == [(key,) for key in keys for _ in range(4)]
+    assert [w.place.line for w in plain] == [4] * 8 and all(w.made == () for w in plain)
+    assert [w.made for w in graph] == [(number,) for number in notebook.namespace["made"]]
+    assert [w.number for w in graph] == notebook.namespace["made"]
+
+
 # ---------------------------------------------------------------- ways to write
 
 

@@ -85,7 +85,10 @@ EDITS = {
         ["- with torch.no_grad():", "-     loss = net(x)", "+ loss = net(x)"],
     ),
     "one line": ("with torch.no_grad(): loss = net(x)\n", ["- with torch.no_grad(): loss = net(x)", "+ loss = net(x)"]),
-    "two": ("with torch.no_grad(), open(p) as f:\n    loss = net(x)\n", []),
+    "two": (
+        "with torch.no_grad(), open(p) as f:\n    loss = net(x)\n",
+        ["- with torch.no_grad(), open(p) as f:", "+ with torch.enable_grad(), open(p) as f:"],
+    ),
     "decorator": (
         "@torch.no_grad()\n@timed\ndef f(x):\n    return net(x)\nloss = f(x)\n",
         ["- @torch.no_grad()"],

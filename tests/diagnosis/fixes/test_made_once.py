@@ -79,3 +79,65 @@ def test_lines_that_hand_a_tensor_to_the_next_pass():
     assert [(s.lineno, a, b) for s, a, b in source.hand_overs(loop, 3)] == []
     (loop,) = ast.parse(cell.replace("    best = prev\n", "")).body
     assert [(s.lineno, a, b) for s, a, b in source.hand_overs(loop, 3)] == [(4, "prev", "out")]
+
+
+KEPT_WITH_A_RETURN = """
+class Angles(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.freqs, self.kept = nn.Parameter(torch.ones(3)), None
+    def forward(self):
+        if self.kept is not None:
+            return self.kept
+        found = torch.cos(self.freqs)
+        self.kept = found
+        return found
+net = Angles()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+"""
+PASSES = """
+for _ in range(3):
+    loss = net().pow(2).sum()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
+def test_what_a_function_returns_from_before_is_computed_in_each_pass():
+    (found,) = findings_of(KEPT_WITH_A_RETURN, PASSES)
+    (fix,) = found.fixes
+    assert fix.verified and fix.edit == ("- if self.kept is not None:", "-     return self.kept")
+
+
+CACHED = """
+from torch.nn.utils import parametrize
+class Unit(nn.Module):
+    def forward(self, w):
+        return w / w.norm()
+net = nn.Linear(3, 3)
+parametrize.register_parametrization(net, "weight", Unit())
+def fit(data):
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    with parametrize.cached():
+        for one in data:
+            loss = net(one).pow(2).sum()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+"""
+
+
+def test_a_block_that_keeps_what_no_variable_has_is_named_and_moved_into_the_loop_of_a_function():
+    (found,) = findings_of(CACHED, "fit(torch.ones(3, 2, 3))\n")
+    assert "No variable keeps it. `with parametrize.cached():` (In[1], line 10) is around all passes" in found.text
+    (fix,) = found.fixes
+    assert fix.verified and fix.edit[1] == "+ for one in data:"
+
+
+def test_what_a_cell_names_was_built_where_it_got_its_name():
+    net = "class Net(nn.Module):\n    def forward(self, x):\n        y = x.exp()\n        return y\nnet = Net()\n"
+    (found,) = findings_of(
+        "w = torch.ones(3, requires_grad=True)\n" + net, "y = net(w)\n", TWO_PASSES.replace("h", "y")
+    )
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (2, 1)

@@ -35,6 +35,58 @@ def no_graph(*cells: str, **lineage: object) -> Finding:
     return finding
 
 
+TOWERS = """users, items = nn.Linear(2, 2), nn.Linear(2, 2)
+opt = torch.optim.SGD([*users.parameters(), *items.parameters()], 0.1)
+def of_items(x):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(torch.no_grad())
+        return items(x)
+def loss_of(x):
+    return (users(x).detach() * of_items(x)).sum()"""
+IN_STACK = MeasuredCut(
+    (TextLine(2, None, 6), TextLine(2, None, 8)),
+    "linear",
+    False,
+    (),
+    True,
+    (TextLine(2, None, 5), TextLine(2, None, 8)),
+)
+OF_USERS = MeasuredCut((TextLine(2, None, 8),), "detach", True, (), True)
+
+
+def test_each_measured_line_is_offered() -> None:
+    found = no_graph("import contextlib", TOWERS, STEP, behind_root=(OF_USERS, IN_STACK))
+    assert [fix.edit for fix in found.fixes] == [
+        ("- return (users(x).detach() * of_items(x)).sum()", "+ return (users(x) * of_items(x)).sum()"),
+        ("- stack.enter_context(torch.no_grad())",),
+    ]
+    first = no_graph("import contextlib", TOWERS, STEP, behind_root=(IN_STACK,))
+    assert first.text.startswith("`stack.enter_context(torch.no_grad())` (In[2], line 5) switched grad mode off")
+
+
+OWN_MODE = """@contextlib.contextmanager
+def evaluating(net):
+    with torch.no_grad():
+        yield net.eval()
+net = nn.Linear(2, 1)
+def loss_of(x):
+    with evaluating(net) as one:
+        return one(x).sum()
+opt = torch.optim.SGD(net.parameters(), 0.1)"""
+
+
+def test_a_line_in_a_block_of_another_kind_gets_grad_mode_back() -> None:
+    lines = tuple(TextLine(2, None, line) for line in (8,))
+    switched = tuple(TextLine(2, None, line) for line in (3, 7))
+    off = MeasuredCut(lines, "linear", False, (), True, switched)
+    found = no_graph("import contextlib", OWN_MODE, STEP, behind_root=(off,))
+    assert found.fixes[0].edit == (
+        "- return one(x).sum()",
+        "+ with torch.enable_grad():",
+        "+     return one(x).sum()",
+    )
+
+
 def cut(cell: int, line: int, by: str, *, wanted: bool) -> MeasuredCut:
     return MeasuredCut((TextLine(cell, None, line),), by, True, (), wanted)
 

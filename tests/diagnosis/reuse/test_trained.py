@@ -31,7 +31,7 @@ import itertools
 enc, dec = nn.Linear(4, 8), nn.Linear(8, 4)
 opt = torch.optim.SGD([*enc.parameters(), *dec.parameters()], lr=0.1)
 data = torch.randn(2, 6, 4)
-encoded = itertools.cycle(enc(one) for one in data)
+encoded = itertools.cycle(map(enc, data))
 for step, code in enumerate(itertools.islice(encoded, 5)):
     loss = dec(code).tanh().pow(2).mean()
     opt.zero_grad()
@@ -44,6 +44,14 @@ def test_a_cut_is_not_verified_that_stops_the_training_of_what_this_line_has_tra
     (finding,) = findings_of(CYCLED)
     cuts = [fix for fix in finding.fixes if fix.id == "detach"]
     assert cuts and cuts[0].starves == ("enc.bias", "enc.weight") and not any(fix.verified for fix in cuts)
+
+
+def test_a_cycle_of_what_is_made_item_by_item_makes_it_again_in_each_round():
+    (finding,) = findings_of(CYCLED.replace("(map(enc, data))", "(enc(one) for one in data)"))
+    (fix,) = finding.fixes
+    assert (fix.id, fix.verified) == ("recompute_in_loop", True)
+    new = "itertools.chain.from_iterable((enc(one) for one in data) for _ in itertools.count())"
+    assert [edit.new for edit in fix.edits] == [new]
 
 
 CARRIED = """

@@ -26,6 +26,11 @@ def test_an_in_place_statement_is_written_out_of_place(statement, changed):
     assert inplace.out_of_place(statement) == changed
 
 
+def test_an_element_of_a_list_is_replaced_by_a_new_tensor():
+    assert inplace.out_of_place("xs[i] += f(x)", of_element=True) == "xs[i] = xs[i] + f(x)"
+    assert inplace.out_of_place("xs[i] += f(x)") == ""  # of a tensor this would be a write, too
+
+
 @pytest.mark.parametrize(
     "statement",
     [

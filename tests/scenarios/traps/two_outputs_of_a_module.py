@@ -1,5 +1,5 @@
 # verified: retain_graph_earlier_call recompute_in_loop
-# says: `value` was built in In[1], line 9. | reaches the same node through `value`.
+# says: `value` was built in In[2], line 2. | reaches the same node through `value`.
 # %%
 import torch, torch.nn as nn, torch.nn.functional as F
 torch.manual_seed(0)

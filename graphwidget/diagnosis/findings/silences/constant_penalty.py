@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from graphwidget.diagnosis.findings.silences.constant import missing_parts, operands
 from graphwidget.diagnosis.fixes import restore_graph
-from graphwidget.diagnosis.no_graph.cutting import LEFT_OUT, cuts_in
+from graphwidget.diagnosis.no_graph.cutting import cuts_in
 from graphwidget.diagnosis.no_graph.way_forward import why_cut
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
@@ -131,7 +131,7 @@ def _cut(loop: _Loop) -> _Cut | None:
     nodes: list[ast.stmt | ast.expr] = [one for one in statements if not hasattr(one, "body")]
     for node in (*nodes, *(one for one in loop.inside if isinstance(one, ast.expr))):
         for by, parts in cuts_in(node):
-            if by in LEFT_OUT and any(loop.names & syntax.names_in(part) for part in parts):
+            if by in restore_graph.LEFT_OUT and any(loop.names & syntax.names_in(part) for part in parts):
                 place = place_of(loop.run, node.lineno)
                 edits = restore_graph.without(cell, text, node, by)
                 do = f"Write it without `{by}` ({where(place)})."

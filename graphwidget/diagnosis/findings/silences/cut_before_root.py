@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from graphwidget.diagnosis.fixes import restore_graph
-from graphwidget.diagnosis.no_graph.cutting import LEFT_OUT
-from graphwidget.diagnosis.no_graph.way_forward import CutOff, cuts_behind
+from graphwidget.diagnosis.no_graph.origins import Cut
+from graphwidget.diagnosis.no_graph.way_forward import cuts_behind
 from graphwidget.diagnosis.source import syntax, text_edit
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.wording import at, place_of, root_name, short, where
@@ -17,7 +17,7 @@ __all__ = ["cut_before_root", "uncut"]
 MOST_FOLLOWED = 4  # parameters whose use is looked for in the text
 
 
-def cut_before_root(record: Record, call: BackwardCall, paths: tuple[str, ...]) -> CutOff | None:
+def cut_before_root(record: Record, call: BackwardCall, paths: tuple[str, ...]) -> Cut | None:
     """The line in a backward's function that cuts off values from one of some parameters, and leads to its root."""
     spot, cells = at(call.place), Cells.of(record)
     if spot is None:
@@ -44,13 +44,13 @@ def _leading_to(text: str, line: int, root: str) -> list[ast.stmt]:
     return found
 
 
-def uncut(record: Record, call: BackwardCall, cut: CutOff) -> Fix:
+def uncut(record: Record, call: BackwardCall, cut: Cut) -> Fix:
     """Compute the value without the cut: in its line, or once more where another loss needs the line as it is."""
     cell, text, statement = cut.run.cell, cut.run.source, cut.statement
     place = place_of(cut.run, statement.lineno)
     shown = f"{short(ast.unparse(statement))} ({where(place)})"
     edits: text_edit.Edits = ()
-    if cut.around is not None or cut.by not in LEFT_OUT:
+    if cut.around is not None or cut.by not in restore_graph.LEFT_OUT:
         how = f"take the line out of `{cut.by}`" if cut.around is not None else f"do without `{cut.by}` in {shown}"
         return Fix("find_the_cut", f"If they should train by this loss, {how}.", False, at(place))
     edits = restore_graph.without(cell, text, statement, cut.by)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from graphwidget.diagnosis.findings.refusals import checkpoints
-from graphwidget.diagnosis.fixes import restore_graph
-from graphwidget.diagnosis.no_graph.cutting import LEFT_OUT
-from graphwidget.diagnosis.no_graph.way_forward import CutOff, cuts_behind, why_cut
-from graphwidget.diagnosis.source import text_edit
-from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.no_graph.origins import Cut
+from graphwidget.diagnosis.no_graph.restoring import cause_of
+from graphwidget.diagnosis.no_graph.way_forward import cuts_behind, why_cut
 from graphwidget.diagnosis.wording import at, names, place_of, short, spoken, where
 from graphwidget.model import Finding, Fix, Place, Record, StarvedParameters
 
@@ -30,7 +29,7 @@ def find(record: Record) -> Iterator[Finding]:
     given = {path for call in record.calls for path in call.reached}
     written = {path for write in (*record.writes, *record.hidden) if not write.optimizer for path in write.paths}
     for starved in record.starved:
-        by_line: dict[tuple[int, int], tuple[CutOff, list[str]]] = {}
+        by_line: dict[tuple[int, int], tuple[Cut, list[str]]] = {}
         left: list[str] = []
         for path in starved.paths[:MOST_FOLLOWED]:
             if path in given or path in written:
@@ -70,7 +69,7 @@ def _in_checkpoint(record: Record, starved: StarvedParameters, paths: tuple[str,
     )
 
 
-def _of(record: Record, starved: StarvedParameters, cut: CutOff, paths: tuple[str, ...]) -> Finding:
+def _of(record: Record, starved: StarvedParameters, cut: Cut, paths: tuple[str, ...]) -> Finding:
     place = place_of(cut.run, cut.statement.lineno)
     shown, line = names(paths, MOST_NAMED), f"{short(_text(cut.statement))} ({where(place)})"
     why = f"it runs under `{cut.by}`" if cut.around is not None else why_cut(cut.by)
@@ -84,6 +83,7 @@ def _of(record: Record, starved: StarvedParameters, cut: CutOff, paths: tuple[st
         f"{shown} {'has' if len(paths) == 1 else 'have'} had no gradient in any step of the optimizer.",
         tensor=paths[0],
         made_at=place,
+        cut_at=place,
         fixes=(_fix(record, cut, paths, place),),
     )
 
@@ -92,7 +92,7 @@ def _text(statement: ast.stmt) -> str:
     return ast.unparse(statement).split("\n", 1)[0]
 
 
-def _fix(record: Record, cut: CutOff, paths: tuple[str, ...], place: Place) -> Fix:
+def _fix(record: Record, cut: Cut, paths: tuple[str, ...], place: Place) -> Fix:
     shown = names(paths, MOST_NAMED)
     whose = "it" if len(paths) == 1 else "they"
     spot = at(place)
@@ -102,25 +102,10 @@ def _fix(record: Record, cut: CutOff, paths: tuple[str, ...], place: Place) -> F
             f"from {shown} itself, before this line, or leave {'it' if whose == 'it' else 'them'} out of the optimizer."
         )
         return Fix("use_input", text, False, spot)
-    if cut.around is not None:
-        return Fix(
-            "remove_no_grad",
-            f"If {whose} should train, take the line out of `{cut.by}` ({where(place)}). Else leave "
-            f"{'it' if whose == 'it' else 'them'} out of the optimizer.",
-            False,
-            spot,
-        )
-    edits: Edits = ()
-    if cut.by == "tensor":
-        edits = _stacked(cut)
-        how = "Put the tensors together with `torch.stack`, which keeps their graphs"
-    elif cut.by in LEFT_OUT:
-        edits = restore_graph.without(cut.run.cell, cut.run.source, cut.statement, cut.by)
-        how = f"Write the line without `{'.data' if cut.by == 'data' else cut.by}`"
-    else:
-        how = "Use an operation that has a derivative"
-    text = f"{how} ({where(place)}), if {whose} should train."
-    return Fix("differentiable_op", text, False, spot, edits=edits)
+    fix = cause_of(record, cut).fix
+    text = f"{fix.text.rstrip('.')}, if {whose} should train."
+    id_ = "remove_no_grad" if cut.around is not None else "differentiable_op"
+    return replace(fix, id=id_, text=text, verified=False, at=spot)
 
 
 def _is_straight_through(statement: ast.stmt) -> bool:
@@ -135,31 +120,3 @@ def _is_straight_through(statement: ast.stmt) -> bool:
                 if (cut or data) and isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Sub):
                     return True
     return False
-
-
-def _stacked(cut: CutOff) -> Edits:
-    """``torch.tensor([[a, b], [c, d]])`` as a stack of stacks, where the elements are numbers or tensors."""
-    calls = [node for node in ast.walk(cut.statement) if isinstance(node, ast.Call)]
-    found = [node for node in calls if ast.unparse(node.func).endswith("torch.tensor") and len(node.args) == 1]
-    if len(found) != 1 or not isinstance(found[0].args[0], (ast.List, ast.Tuple)):
-        return ()
-    if any(keyword.arg != "device" for keyword in found[0].keywords):
-        return ()
-    whole = found[0].args[0]
-    like = next((node for node in ast.walk(whole) if isinstance(node, (ast.Name, ast.Attribute))), None)
-    if like is None:
-        return ()
-    new = _stack(whole, ast.unparse(like))
-    return text_edit.replace_node(cut.run.cell, cut.run.source, found[0], new) if new else ()
-
-
-def _stack(node: ast.expr, like: str) -> str:
-    if isinstance(node, (ast.List, ast.Tuple)):
-        parts = [_stack(one, like) for one in node.elts]
-        return f"torch.stack([{', '.join(parts)}])" if all(parts) else ""
-    if isinstance(node, ast.Starred):
-        return ""
-    number = node.operand if isinstance(node, ast.UnaryOp) else node
-    if isinstance(number, ast.Constant):
-        return f"torch.full_like({like}, {ast.unparse(node)})"
-    return ast.unparse(node)

@@ -17,7 +17,7 @@ from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.text_edit import Edits
 
-__all__ = ["Rerun", "rerun"]
+__all__ = ["Rerun", "head_of", "keeper", "rerun"]
 
 
 def rerun(setting: Setting, everything: bool = False) -> Rerun | None:
@@ -79,19 +79,36 @@ def _keeper_inside_loop(setting: Setting, target: Target) -> Rerun | None:
     This is for a line of the loop that uses what it made in an earlier pass although no variable keeps that: a function
     that it calls does. A `with` switches such a cache on for a block of code.
     """
-    reuse, made = setting.reuse, setting.reuse.carrier_place
-    if target.loop is None or made is None or reuse.carrier_paths or reuse.carrier_is_assigned:
+    keeper = _keeper(setting, target)
+    if keeper is None or target.loop is None:
         return None
-    if not target.in_cell_that_ran or made.run != reuse.later.place.run:
+    sentence = f"Put `{head_of(keeper)}` (In[{target.cell}], line {keeper.lineno}) inside the loop: "
+    sentence += "it keeps what was computed once."
+    return Rerun(sentence, (target.cell, keeper.lineno), _swapped(target, keeper, target.loop))
+
+
+def keeper(setting: Setting) -> tuple[int, ast.With | ast.AsyncWith] | None:
+    """The cell and the `with` around the loop of both calls, if no variable keeps what they share."""
+    target = _target(setting)
+    found = _keeper(setting, target) if target is not None else None
+    return (target.cell, found) if target is not None and found is not None else None
+
+
+def head_of(block: ast.With | ast.AsyncWith) -> str:
+    """The line with which a block begins."""
+    return f"with {', '.join(map(ast.unparse, block.items))}:"
+
+
+def _keeper(setting: Setting, target: Target) -> ast.With | ast.AsyncWith | None:
+    reuse, made = setting.reuse, setting.reuse.carrier_place
+    if target.loop is None or made is None or setting.carrier_names:
+        return None
+    if made.run != reuse.later.place.run:
         return None
     around = source.statements_at(target.text, target.loop.lineno)
-    blocks = [s for s in around if isinstance(s, (ast.With, ast.AsyncWith))]
-    if not blocks:
-        return None
-    what = ", ".join(ast.unparse(item) for item in blocks[-1].items)
-    here = f"(In[{target.cell}], line {blocks[-1].lineno})"
-    sentence = f"Put `with {what}:` {here} inside the loop: it keeps what was computed once."
-    return Rerun(sentence, (target.cell, blocks[-1].lineno), _swapped(target, blocks[-1], target.loop))
+    inside = [one for one in around if isinstance(one, ast.FunctionDef)]
+    blocks = [one for one in around if isinstance(one, (ast.With, ast.AsyncWith))]
+    return blocks[-1] if blocks and not any(one.lineno > blocks[-1].lineno for one in inside) else None
 
 
 def _swapped(target: Target, around: ast.With | ast.AsyncWith, loop: ast.stmt) -> Edits:

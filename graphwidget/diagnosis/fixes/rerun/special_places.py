@@ -24,7 +24,7 @@ from graphwidget.diagnosis.reuse.lines_between import runs_between
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
-from graphwidget.diagnosis.wording import at, lines_of
+from graphwidget.diagnosis.wording import at, lines_of, short
 from graphwidget.model import CellRun, Place, TextEdit
 
 __all__ = ["in_special_place"]
@@ -35,12 +35,36 @@ Maker = tuple[Place, str, list[ast.stmt]]  # a line, the text of its cell, the s
 def in_special_place(setting: Setting) -> Rerun | None:
     """The rerun for a carrier that was made in one of these places."""
     for maker in _makers(setting):
-        for special in (_under_a_test, _under_a_decorator, _in_method, _in_closure, _in_generator):
+        for special in (_under_a_test, _behind_a_return, _under_a_decorator, _in_method, _in_closure, _in_generator):
             plan = special(setting, maker)
             if plan is not None:
                 return plan
     closures = (_in_closure(setting, maker) for maker in _makers(setting, all_callers=True))
-    return next(filter(None, closures), None)
+    return next(filter(None, closures), None) or _in_cycle(setting)
+
+
+def _in_cycle(setting: Setting) -> Rerun | None:
+    """``itertools.cycle(encoded(batches))`` keeps the items of its first round: let each round make them."""
+    made = setting.reuse.carrier_place
+    frames = [*made.stack, made] if made is not None else []
+    functions = {(one.function or "").rpartition(".")[2] for one in frames}
+    spots = set(map(at, frames))
+    for run in setting.reuse.record.runs.values():
+        calls = [node for node in source.nodes_of(run.source) if isinstance(node, ast.Call) and len(node.args) == 1]
+        for call in (one for one in calls if source.last_name(ast.unparse(one.func)) == "cycle"):
+            items, module = call.args[0], ast.unparse(call.func).rpartition(".")[0]
+            lazy = isinstance(items, ast.GeneratorExp) and (run.cell, items.lineno) in spots
+            called = source.last_name(ast.unparse(items.func)) if isinstance(items, ast.Call) else ""
+            if run.cell is None or not (lazy or called in functions) or "iter(" in ast.unparse(items):
+                continue
+            what, each = short(ast.unparse(call)), ast.unparse(items)
+            new = f"(one for _ in iter(int, 1) for one in {each})"  # without end, and needs no import
+            if module:
+                new = f"{module}.chain.from_iterable({each} for _ in {module}.count())"
+            sentence = f"{what} (In[{run.cell}], line {call.lineno}) keeps what its first round made. "
+            sentence += "Let each round make it again."
+            return Rerun(sentence, (run.cell, call.lineno), text_edit.replace_node(run.cell, run.source, call, new))
+    return None
 
 
 def _in_method(setting: Setting, maker: Maker) -> Rerun | None:
@@ -170,6 +194,24 @@ def _under_a_test(_: Setting, maker: Maker) -> Rerun | None:
         (made.cell, block.lineno),
         text_edit.replace_node(made.cell, text, test, "True") if line.startswith("if ") else (),
     )
+
+
+def _behind_a_return(_: Setting, maker: Maker) -> Rerun | None:
+    """``if self.kept is not None: return self.kept`` before the line that made it, of a function that stores it."""
+    made, text = maker[:2]
+    found = source.function_at(text, made.line or 0)
+    if found is None or made.cell is None:
+        return None
+    own = list(source.own_statements(found[1].body))
+    stored = {re.split(r"[\[(]", name)[0] for one in own for name in source.targets(one) if not name.isidentifier()}
+    for block in (one for one in found[1].body if isinstance(one, ast.If) and one.lineno < (made.line or 0)):
+        last = block.body[-1]
+        if not block.orelse and isinstance(last, ast.Return) and stored & source.paths_read(last):
+            head = source.line_text(text, block.lineno).rstrip(":")
+            here = f"In[{made.cell}], line {block.lineno}"
+            sentence = f"Compute it in each pass: drop {short(head)} ({here}), which returns what an earlier one made."
+            return Rerun(sentence, (made.cell, block.lineno), text_edit.remove(made.cell, text, block))
+    return None
 
 
 def _under_a_decorator(_: Setting, maker: Maker) -> Rerun | None:

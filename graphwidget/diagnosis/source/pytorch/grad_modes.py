@@ -8,7 +8,17 @@ from typing import NamedTuple
 
 from graphwidget.diagnosis.source import syntax as source
 
-__all__ = ["Switch", "around", "by_name", "condition", "decorated_by", "expressions", "switches_off", "switching"]
+__all__ = [
+    "Switch",
+    "around",
+    "by_name",
+    "condition",
+    "decorated_by",
+    "expressions",
+    "switches",
+    "switches_off",
+    "switching",
+]
 
 _NAMES = ("no_grad", "inference_mode", "set_grad_enabled", "enable_grad")
 
@@ -33,7 +43,7 @@ def around(cell: str, statement: ast.stmt) -> Switch | None:
             off = switches_off(one)
             if off is not False:
                 return Switch(outer, ast.unparse(one), off)
-            if _named(one):
+            if switches(one):
                 return None  # it is on
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             return None
@@ -87,7 +97,8 @@ def expressions(outer: ast.stmt) -> list[ast.expr]:
     return outer.decorator_list[::-1] if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
 
 
-def _named(node: ast.AST) -> bool:
+def switches(node: ast.AST) -> bool:
+    """Whether an expression names something of torch's that switches grad mode."""
     return any(_last(one) in _NAMES for one in ast.walk(node))
 
 

@@ -1,10 +1,10 @@
 """Parts of a loss that are computed from a gradient without a graph, and programs that mean it so."""
 
 import pytest
-from graphwidget.diagnosis.no_graph.gradients.from_gradients import Parts
 from told import findings_of
 
 from graphwidget.diagnosis.findings.silences import constant
+from graphwidget.diagnosis.no_graph.gradients.from_gradients import Parts
 
 NET = (
     "net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))\n"

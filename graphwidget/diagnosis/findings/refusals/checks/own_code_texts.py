@@ -40,13 +40,6 @@ OF_OWN_CODE = (
         ("clone_before_inplace", "Give the Function a copy (`x.clone()`), or let it return one tensor."),
     ),
     Check(
-        torch_messages.VIEW_OF_FUNCTION,
-        "{line} modifies a view that a Function has returned.",
-        "The Function returned a view of its input, or the input itself. A write to that would give it another "
-        "history, and the Function's backward would no longer run.",
-        ("out_of_place", "Make a new tensor in place of the write, or let `forward` return a copy: `.clone()`."),
-    ),
-    Check(
         torch_messages.MARKED_NO_TENSOR,
         "`mark_non_differentiable` was given something that is no tensor.",
         "It takes outputs of `forward` that have no gradient, as tensors.",

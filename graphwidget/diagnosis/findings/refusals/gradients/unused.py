@@ -13,7 +13,7 @@ from graphwidget.diagnosis.no_graph.cause import expression
 from graphwidget.diagnosis.no_graph.cutting import cuts_in
 from graphwidget.diagnosis.no_graph.origins import Cut, Origins
 from graphwidget.diagnosis.no_graph.values import Spot, Values
-from graphwidget.diagnosis.no_graph.way_forward import CutOff, cuts_behind, why_cut
+from graphwidget.diagnosis.no_graph.way_forward import cuts_behind, why_cut
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
@@ -196,7 +196,7 @@ def _cut(record: Record, call: BackwardCall, root: str, name: str | None, shown:
     return _Why(text, place, (_uncut(cut, place),))
 
 
-def _uncut(cut: Cut | CutOff, place: Place) -> Fix:
+def _uncut(cut: Cut, place: Place) -> Fix:
     """Do without what cuts: take the line out of its block, or the operation out of the line."""
     cell, text, statement = cut.run.cell, cut.run.source, cut.statement
     edits: text_edit.Edits = ()

@@ -1,0 +1,141 @@
+"""What to say of a line that leaves the graph, and the edit after which it does not."""
+
+from __future__ import annotations
+
+import ast
+
+from graphwidget.diagnosis.fixes import restore_graph
+from graphwidget.diagnosis.no_graph.cause import Cause
+from graphwidget.diagnosis.no_graph.cutting import CUTTING
+from graphwidget.diagnosis.no_graph.measured import is_measured
+from graphwidget.diagnosis.no_graph.origins import Cut
+from graphwidget.diagnosis.no_graph.values import Values
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.pytorch import grad_modes
+from graphwidget.diagnosis.wording import at as line_of
+from graphwidget.diagnosis.wording import place_of, short, where
+from graphwidget.model import CellRun, Fix, Record
+
+__all__ = ["cause_of"]
+
+_WHY = {
+    "detach": "`detach` cuts it",
+    "detach_": "`detach_` cuts it",
+    "data": "`.data` cuts it",
+    "item": "`item` makes a Python number",
+    "tolist": "`tolist` makes Python numbers",
+    "numpy": "`numpy` makes an array",
+    "tensor": "`torch.tensor` makes a new leaf",
+    "indices": "indices have no derivative",
+}
+
+
+def cause_of(record: Record, cut: Cut) -> Cause:
+    """Return the cause for a cut."""
+    cut = cut._replace(sure=cut.sure or is_measured(record, cut))
+    run, statement = cut.run, cut.statement
+    if cut.around is not None:
+        return _gradless(record, cut)
+    place = place_of(run, statement.lineno)
+    why = _WHY.get(cut.by, f"`{cut.by}` has no derivative")
+    sure = "" if cut.sure else ", if what it reads had one"
+    text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph{sure}: {why}."
+    edits = restore_graph.without(run.cell, run.source, statement, cut.by)
+    works = (
+        cut.sure
+        and cut.alone
+        and bool(edits)
+        and restore_graph.trains(record.runs.values(), source.names_in(statement))
+    )
+    shown = ".data" if cut.by == "data" else cut.by
+    sentence = f"Compute the loss without `{shown}` ({where(place)})."
+    stacked, stacking = restore_graph.stacked(run.cell, run.source, statement) if cut.by == "tensor" else ("", ())
+    if stacking:
+        sentence, edits = f"Write {short(stacked)} in place of `torch.tensor` ({where(place)}).", stacking
+    return Cause(
+        text, Fix(CUTTING.get(cut.by, "differentiable_op"), sentence, works, line_of(place), edits=edits), place
+    )
+
+
+def _gradless(record: Record, cut: Cut) -> Cause:
+    """Return the cause for a statement that ran in a block or function without grad mode."""
+    run, statement, outer, name = cut.run, cut.statement, cut.around or cut.statement, cut.by
+    place, what = place_of(run, statement.lineno), short(ast.unparse(statement))
+    update = restore_graph.updated_in_place(run.source, statement)
+    if update:
+        sentence = f"Write {short(update)} ({where(place)}): it changes the tensor, and makes no new one."
+        works = cut.sure and restore_graph.trains(record.runs.values(), source.names_in(statement))
+        rewritten = text_edit.replace_node(run.cell, run.source, statement, update)
+        fix = Fix("remove_no_grad", sentence, works, line_of(place), edits=rewritten)
+        return Cause(f"{what} ran under `{name}` ({where(place)}): it made a new tensor without a graph.", fix, place)
+    if isinstance(outer, ast.With) and not any(map(grad_modes.switches, grad_modes.expressions(outer))):
+        return _inside_another(cut, outer)
+    first, names = restore_graph.feeding(outer, statement)
+    line = outer.lineno
+    edits: text_edit.Edits = ()
+    moved: list[ast.stmt] = [statement]
+    if isinstance(outer, ast.With):
+        first = restore_graph.first_trained(record.runs.values(), outer.body, first)
+        edits = restore_graph.out_of_with(run.cell, run.source, outer, first) or _enabled(run, outer, name)
+        moved = [s for s in outer.body if s.lineno >= first.lineno]
+    elif isinstance(outer, ast.FunctionDef):
+        line, edits = restore_graph.without_decorator(run.cell, run.source, outer, name) or (line, edits)
+        moved = outer.body
+    elif isinstance(outer, ast.Expr):
+        return _for_good(cut, outer)
+    at = (run.cell, line) if run.cell is not None else None
+    if not cut.sure and (condition := grad_modes.condition(name)) is not None:
+        decides, answer = condition
+        sentence = (
+            f"Check `{decides}` (In[{run.cell}], line {line}): where it is {str(answer).lower()}, no graph is built."
+        )
+        text = (
+            f"{what} ran under `{name}` ({where(place)}): no graph was built, if `{decides}` was {str(answer).lower()}."
+        )
+        return Cause(text, Fix("remove_no_grad", sentence, False, at), place)
+    works = cut.sure and restore_graph.trains(record.runs.values(), names)
+    works = works and restore_graph.meant_to_train(record.runs.values(), moved)
+    sentence = f"Take {what} out of `{name}` (In[{run.cell}], line {line})."
+    text = f"{what} ran under `{name}` ({where(place)}): no graph was built."
+    inside = Values(list(record.runs.values())).switching.get(name.split("(")[0].rsplit(".", 1)[-1])
+    if inside is not None and isinstance(outer, ast.FunctionDef):  # a decorator of the user's own
+        place, at = place_of(inside[0], inside[1].lineno), None
+        text = f"{what} runs in what `@{name}` decorates, and that is called under {short(place.source.rstrip(':'))} "
+        text += f"({where(place)}): no graph was built."
+        sentence = f"Drop `@{name}` (In[{run.cell}], line {line})."
+    fix = Fix("remove_no_grad", sentence, works, at, edits=edits)
+    return Cause(text, fix, place)
+
+
+def _enabled(run: CellRun, outer: ast.With, name: str) -> text_edit.Edits:
+    """Leave grad mode on in a block out of which no statement can be taken as it stands."""
+    switches = [item.context_expr for item in outer.items if ast.unparse(item.context_expr) == name]
+    return text_edit.replace_node(run.cell, run.source, switches[0], "torch.enable_grad()") if switches else ()
+
+
+def _inside_another(cut: Cut, outer: ast.With) -> Cause:
+    """Return the cause for a statement in a block of the program's own kind, which does other things, too."""
+    run, statement = cut.run, cut.statement
+    place, what = place_of(run, statement.lineno), short(ast.unparse(statement))
+    on = "with torch.enable_grad():"
+    last = statement.end_lineno or statement.lineno
+    new = [on, *(f"    {line}" for line in text_edit.statement_lines(run.source, statement))]
+    edits = text_edit.replace_lines(run.cell, run.source, statement.lineno, last, new)
+    block = where(place_of(run, outer.lineno))
+    text = f"{what} ({where(place)}) ran in `{cut.by}` ({block}), which switches grad mode "
+    fix = Fix("remove_no_grad", f"Put {what} ({where(place)}) under `{on}`", False, line_of(place), edits=edits)
+    return Cause(f"{text}off: no graph was built.", fix, place)
+
+
+def _for_good(cut: Cut, outer: ast.Expr) -> Cause:
+    """Return the cause for a statement that ran after another had switched grad mode off: no block shows where."""
+    run, statement = cut.run, cut.statement
+    switch, place = place_of(run, outer.lineno), place_of(run, statement.lineno)
+    off = short(ast.unparse(outer))
+    text = f"{off} ({where(switch)}) switched grad mode off"
+    if statement is not outer:
+        text += f", and {short(ast.unparse(statement))} ({where(place)}) ran then"
+    edits = text_edit.remove(run.cell, run.source, outer)
+    fix = Fix("remove_no_grad", f"Remove {off} ({where(switch)}).", False, line_of(switch), edits=edits)
+    return Cause(f"{text}: no graph was built.", fix, switch)
