@@ -98,6 +98,7 @@ FIX_IDS = {
     "del_variable": "let go of a variable",
     "set_grad_none": "set a `.grad` to None",
     "autograd_grad_instead": "use `torch.autograd.grad`, which writes no `.grad`",
+    "remove_hook": "remove a hook that each pass registers anew",
     "no_display": "do not display a tensor that has a graph",
     "clear_last_traceback": "let go of the last traceback",
 }

@@ -15,13 +15,15 @@ from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.containers import EMPTY
 from graphwidget.diagnosis.source.detaching import detached
 from graphwidget.diagnosis.source.paths import is_code, local
-from graphwidget.diagnosis.wording import at, names, outer_at, root_name, short, spoken, where
+from graphwidget.diagnosis.wording import at, names, outer_at, place_of, root_name, short, spoken, where
 from graphwidget.model import BackwardCall, CellRun, Fix, Owner, Record
 
 if TYPE_CHECKING:
     from graphwidget.diagnosis.findings.piles import Pile
 
 _CLEARS_GRADS = re.compile(r"\.grad = None|\bdel .*\.grad\b|\.zero_grad\((?!.*set_to_none=False)")
+_HOOKS = re.compile(r"\._\w*hooks\b")  # where tensors and modules keep their hooks
+_REGISTERS = re.compile(r"register_\w*hook")
 _NONE = "No gradient flows back through it."
 
 
@@ -34,6 +36,7 @@ def for_pile(record: Record, pile: Pile, lasting: bool) -> tuple[Fix, ...]:
     """Fixes for graphs that pile up; `lasting`: the graphs are still alive now."""
     name, place = spoken(pile.name), pile.graph.place_of(pile.owners[0].node)
     keep = _cut_each_time(record, pile) if pile.chain else None
+    keep = keep or _remove_hooks(record, pile)
     keep = keep or keep_numbers(record, pile.name, pile.owners) or _hand_over_numbers(record, pile)
     if keep is None:
         line = f" ({where(place)})" if where(place) else ""
@@ -127,6 +130,26 @@ def keep_numbers(record: Record, holder: str, owners: tuple[Owner, ...]) -> Fix 
         edits = tuple(edit for _, one in found for edit in one)
         return Fix("detach", text + ("" if free else _UNLESS), free, (run.cell, first), _NONE, edits=edits)
     return None
+
+
+def _remove_hooks(record: Record, pile: Pile) -> Fix | None:
+    """Remove the hooks that each pass registers anew: what they refer to is not put there by any line."""
+    if not _HOOKS.search(pile.name):
+        return None
+    registering = [
+        (run, call)
+        for run in _cells(record)
+        for call in source.nodes_of(run.source)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and _REGISTERS.fullmatch(call.func.attr)
+    ]
+    found = registering[0] if len(registering) == 1 else None
+    place = place_of(found[0], found[1].lineno) if found is not None else None
+    line = f"{short(ast.unparse(found[1]))} ({where(place)})" if found is not None and place is not None else "the line"
+    text = (
+        f"Each pass registers one more hook, and each hook keeps the tensors that it refers to. Run {line} once, or "
+        "remove the hook after each pass: it returns a handle, with `handle.remove()`."
+    )
+    return Fix("remove_hook", text, False, at(place))
 
 
 def _hand_over_numbers(record: Record, pile: Pile) -> Fix | None:
