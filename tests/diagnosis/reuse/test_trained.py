@@ -48,8 +48,9 @@ def test_a_cut_is_not_verified_that_stops_the_training_of_what_this_line_has_tra
 
 def test_a_cycle_of_what_is_made_item_by_item_makes_it_again_in_each_round():
     (finding,) = findings_of(CYCLED.replace("(map(enc, data))", "(enc(one) for one in data)"))
-    (fix,) = finding.fixes
-    assert (fix.id, fix.verified) == ("recompute_in_loop", True)
+    fix = finding.fixes[0]
+    # The items might come from an iterator, which is empty in the next round: only a trial shows that they do not.
+    assert (fix.id, fix.verified) == ("recompute_in_loop", False)
     new = "itertools.chain.from_iterable((enc(one) for one in data) for _ in itertools.count())"
     assert [edit.new for edit in fix.edits] == [new]
 

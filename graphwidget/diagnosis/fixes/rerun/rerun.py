@@ -19,11 +19,15 @@ IN_ITS_LOOP = "Move {what} into the loop of `{function}`: then each item has its
 
 @dataclass(frozen=True)
 class Rerun:
-    """A sentence, the (cell, line) of the edit, and the edits."""
+    """A sentence, the (cell, line) of the edit, and the edits.
+
+    `sure`: the program then goes on as before, as far as the graph shows what helps. Otherwise only a trial tells.
+    """
 
     sentence: str
     at: tuple[int, int] | None
     edits: Edits
+    sure: bool = True
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,9 @@ def _in_cycle(setting: Setting) -> Rerun | None:
                 new = f"{module}.chain.from_iterable({each} for _ in {module}.count())"
             sentence = f"{what} (In[{run.cell}], line {call.lineno}) keeps what its first round made. "
             sentence += "Let each round make it again."
-            return Rerun(sentence, (run.cell, call.lineno), text_edit.replace_node(run.cell, run.source, call, new))
+            edits = text_edit.replace_node(run.cell, run.source, call, new)
+            # Where the items come from an iterator, later rounds are empty, and the loop would wait without end.
+            return Rerun(sentence, (run.cell, call.lineno), edits, sure=False)
     return None
 
 

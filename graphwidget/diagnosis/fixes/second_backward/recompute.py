@@ -18,7 +18,7 @@ def propose(case: Case) -> Fix | None:
     return Fix(
         id="recompute_in_loop",
         text=plan.sentence,
-        verified=case.works_if_fresh,
+        verified=case.works_if_fresh and plan.sure,
         at=plan.at,
         price=_PRICE,
         edits=plan.edits,
