@@ -177,12 +177,12 @@ def _unseen_writes(record: Record) -> Iterator[Finding]:
 
 
 def _in_a_function(record: Record, write: Write) -> bool:
-    """Whether the forward of a custom Function wrote: what it saves is saved when it has returned."""
-    line = write.place.line or 0
-    forwards = [(one.run.cell, one.method("forward")) for one in functions(record)]
+    """Whether the forward of a custom Function wrote, or code that it called: it saves when it has returned."""
+    forwards = [(one.run.cell, made) for one in functions(record) if (made := one.method("forward")) is not None]
     return any(
-        cell == write.place.cell and made is not None and made.lineno <= line <= (made.end_lineno or 0)
+        cell == frame.cell and made.lineno <= (frame.line or 0) <= (made.end_lineno or 0)
         for cell, made in forwards
+        for frame in (write.place, *write.place.stack)
     )
 
 

@@ -44,3 +44,30 @@ def test_a_tensor_that_is_kept_on_ctx_and_written_to_is_named() -> None:
 def test_a_tensor_on_ctx_that_nothing_writes_to_is_fine() -> None:
     assert not said(function("ctx.w = w", "return x * 1"), RUN)
     assert not said(function("ctx.w = w", "return x * 1"), RUN + "\nw.mul_(3)")
+
+
+SOLVER = """
+def fill(x):
+    out = torch.empty(2, 3)
+    out[0] = x
+    out[1] = x * 2
+    return out
+class Solve(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        out = fill(x)
+        ctx.save_for_backward(out)
+        return out
+    @staticmethod
+    def backward(ctx, gradient):
+        out, = ctx.saved_tensors
+        return (gradient * out.sign()).sum(0)
+w = torch.ones(3, requires_grad=True)
+for _ in range(3):
+    found = Solve.apply(w)
+    (found * 2).sum().backward()
+"""
+
+
+def test_what_the_code_that_a_forward_calls_writes_is_written_before_it_saves():
+    assert said(SOLVER) == []
