@@ -108,3 +108,10 @@ def test_any_text_can_be_asked(text, line):
 def test_what_a_line_asks_for_gradients_of(line, outputs, inputs):
     assert source.asked(line, "outputs") == outputs
     assert source.asked(line, "inputs") == inputs
+
+
+def test_what_one_branch_of_a_test_assigns_the_other_reads_as_it_was():
+    (loop,) = source.parse(
+        "for i in n:\n    if i == 0:\n        h = f(x)\n    else:\n        h = f(x, h)\n    g = h\n    k = g\n"
+    ).body
+    assert source.carried(loop) == {"h"}

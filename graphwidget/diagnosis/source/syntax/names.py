@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from graphwidget.diagnosis.source.syntax.statements import steps_of
+from graphwidget.diagnosis.source.syntax.statements import blocks_of, head_of
 
 _INDEX = re.compile(r"""\[(?:'[^']*'|"[^"]*"|[^\]])*\]""")
 
@@ -58,10 +58,24 @@ def changed(node: ast.AST) -> set[str]:
 
 def carried(statement: ast.stmt) -> set[str]:
     """Names that a statement changes, starting from what they were: ``h`` in ``h = f(h)``, ``a`` in ``a.append(h)``."""
-    final, found, known = changed(statement), set[str](), set[str]()
-    for step in steps_of(statement):
-        found |= names_read(step) & final - known
+    return _read_first(statement, set()) & changed(statement)
+
+
+def _read_first(statement: ast.stmt, known: set[str]) -> set[str]:
+    """Names that a statement reads before it changes them, but for those `known`; adds those that it changes to them.
+
+    Of the two branches of a test one runs: what the first changes, the second reads as it was.
+    """
+    found: set[str] = set()
+    for step in head_of(statement):
+        found |= names_read(step) - known
         known |= changed(step)
+    before = set(known)
+    for block in blocks_of(statement):
+        own = set(before) if isinstance(statement, ast.If) else known
+        for inner in block:
+            found |= _read_first(inner, own)
+        known |= own
     return found
 
 

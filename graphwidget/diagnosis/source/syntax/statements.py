@@ -146,6 +146,14 @@ def _simple_by_line(source: str) -> dict[int, list[ast.stmt]]:
 
 def steps_of(statement: ast.stmt) -> Iterator[ast.stmt]:
     """The simple statements in a statement, and the heads of the others as statements, in the order of the text."""
+    yield from head_of(statement)
+    for block in blocks_of(statement):
+        for inner in block:
+            yield from steps_of(inner)
+
+
+def head_of(statement: ast.stmt) -> Iterator[ast.stmt]:
+    """A simple statement itself; the head of another as statements: what it assigns, and what it reads."""
     if isinstance(statement, (ast.For, ast.AsyncFor)):
         yield ast.Assign(targets=[statement.target], value=statement.iter, lineno=statement.lineno)
     elif isinstance(statement, (ast.While, ast.If)):
@@ -156,9 +164,11 @@ def steps_of(statement: ast.stmt) -> Iterator[ast.stmt]:
             yield ast.Assign(targets=named, value=item.context_expr, lineno=statement.lineno)
     elif not hasattr(statement, "body"):
         yield statement
-    for field in ("body", "orelse", "finalbody"):
-        for inner in getattr(statement, field, ()):
-            yield from steps_of(inner)
+
+
+def blocks_of(statement: ast.stmt) -> list[list[ast.stmt]]:
+    """The blocks of a statement, in the order of the text."""
+    return [getattr(statement, field, []) for field in ("body", "orelse", "finalbody")]
 
 
 def steps_of_all(tree: ast.Module) -> Iterator[ast.stmt]:
