@@ -123,19 +123,33 @@ def _kept_detached(context: CuttingContext, place: Spot, carried: Collection[Nam
 
 
 def _as_a_method_writes(context: CuttingContext, lines: list[str], paths: Collection[str], place: Spot) -> list[str]:
-    """``self.state`` for ``trainer.state`` in a method of the class in which it was made and is set."""
+    """``self.state`` for ``trainer.state`` in a method of the class that sets it, if it made it or has one object."""
     cell, made = context.text(place), context.reuse.carrier_place
     owner = (source.function_at(cell, place[1]) or (None,))[0]
-    if owner is None or source.method_at(cell, place[1]) is None or made is None or made.cell != place[0]:
+    if owner is None or source.method_at(cell, place[1]) is None:
         return lines
-    if not owner.lineno <= (made.line or 0) <= (owner.end_lineno or 0):
-        return lines
+    made_here = made is not None and made.cell == place[0]
+    made_here = made_here and owner.lineno <= (made.line if made and made.line else 0) <= (owner.end_lineno or 0)
     for path in map(local, paths):
         root, _, rest = path.partition(".")
         name = re.split(r"\W", rest)[0]
+        if not made_here and not _is_only_object(context, owner.name, root):
+            continue
         if any(f"self.{name}" in source.targets(s) for s in ast.walk(owner) if isinstance(s, ast.stmt)):
             lines = [re.sub(rf"\b{re.escape(root)}\.{name}\b", f"self.{name}", line) for line in lines]
     return lines
+
+
+def _is_only_object(context: CuttingContext, class_name: str, variable: str) -> bool:
+    """Whether the program makes one object of a class, and a variable is that."""
+    making = [
+        node
+        for text in context.cells.values()
+        for node in source.nodes_of(text)
+        if isinstance(node, ast.Call) and source.last_name(ast.unparse(node.func)) == class_name
+    ]
+    assigned = [made for text in context.cells.values() for made in source.assignments(text, variable)]
+    return len(making) == 1 and [source.given(one) for one in assigned] == making
 
 
 def _of_a_tensor(context: CuttingContext, place: Spot, line: str) -> str:

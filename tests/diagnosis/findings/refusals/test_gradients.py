@@ -91,7 +91,9 @@ def test_a_hook_under_no_grad_is_registered_only_where_there_is_a_gradient() -> 
     helper = "def watched(x):\n    h = net(x)\n    h.retain_grad()\n    return h"
     found = only(NET, helper, "with torch.no_grad():\n    watched(x)")
     assert "`torch.no_grad()` (In[3], line 1)" in found.text
-    assert [fix.id for fix in found.fixes] == ["skip_none"] and "if h.requires_grad:" in found.fixes[0].edits[0].new
+    assert [fix.id for fix in found.fixes] == ["skip_none", "remove_no_grad"]
+    assert "if h.requires_grad:" in found.fixes[0].edits[0].new
+    assert [edit.new for edit in found.fixes[1].edits] == ["torch.enable_grad()"]
 
 
 def test_a_hook_that_returns_another_shape() -> None:

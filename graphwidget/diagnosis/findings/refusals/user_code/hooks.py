@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import NamedTuple
 
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.makers import calls
@@ -31,12 +32,12 @@ def without_grad(failure: Failure) -> Finding | None:
     shown = f"`{name}`"
     verb = "keeps a gradient" if "retain_grad" in (failure.run.error or "") else "calls a hook with a gradient"
     off = _off(failure)
-    why = f" Gradients were off there: {off[0]} ({where(off[1])})." if off is not None else ""
+    why = f" Gradients were off there: `{off.text}` ({where(off.place)})." if off is not None else ""
     return failure.finding(
         f"{shown} does not require grad, so no gradient comes to it.",
         f"{short(failure.text)} {verb} of {shown}, and there will be none: {shown} was computed from nothing that "
         f"requires grad, or while gradients were off.{why}",
-        *_fixes(failure, name, off is not None),
+        *_fixes(failure, name, off),
         kind="no_grad",
         tensor=name,
     )
@@ -52,7 +53,15 @@ def _asking(failure: Failure) -> ast.Call | None:
     return found[0] if len(found) == 1 else None
 
 
-def _off(failure: Failure) -> tuple[str, Place] | None:
+class _Off(NamedTuple):
+    """What switched gradients off, where, and the edits that leave them on."""
+
+    text: str
+    place: Place
+    edits: Edits
+
+
+def _off(failure: Failure) -> _Off | None:
     """What switched gradients off around one of the running lines, if the text shows it."""
     for sight in failure.run.scene.sights:
         spot = at(sight.place)
@@ -63,11 +72,15 @@ def _off(failure: Failure) -> tuple[str, Place] | None:
         found = grad_modes.around(text, statement) or grad_modes.decorated_by(text, statement, sight.decorators)
         if found is not None and found.off:
             run = next((one for one in failure.record.runs.values() if one.cell == spot[0]), None)
-            return (f"`{found.text}`", place_of(run, found.outer.lineno)) if run is not None else None
+            if run is None:
+                return None
+            switches = [one for one in grad_modes.expressions(found.outer) if ast.unparse(one) == found.text]
+            on = text_edit.replace_node(run.cell, text, switches[0], "torch.enable_grad()") if switches else ()
+            return _Off(found.text, place_of(run, found.outer.lineno), on)
     return None
 
 
-def _fixes(failure: Failure, name: str | None, off: bool) -> tuple[Fix, ...]:
+def _fixes(failure: Failure, name: str | None, off: _Off | None) -> tuple[Fix, ...]:
     value = failure.value(name)
     whole = value is not None and not re.match("float|bfloat|complex", value.dtype)
     guard = failure.fix(
@@ -83,8 +96,9 @@ def _fixes(failure: Failure, name: str | None, off: bool) -> tuple[Fix, ...]:
         if name and failure.line
         else (),
     )
-    if off:
-        return (guard,)
+    if off is not None:
+        on = f"Leave gradients on there: `torch.enable_grad()` in place of `{off.text}` ({where(off.place)})."
+        return guard, failure.fix("remove_no_grad", on, off.edits)
     if whole:
         return (
             failure.fix("float_dtype", "Only tensors of floating point have gradients: ask for one of those."),
