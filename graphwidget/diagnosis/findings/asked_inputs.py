@@ -33,6 +33,7 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         f"{shown or 'A tensor whose gradient was asked for'} {do} require grad.",
         call.n,
         tensor=without[0] if without else None,
+        made_at=call.place,
         fixes=(_let_it(record, spot, statement, without, source.asked(text, "outputs")),),
     )
 
@@ -56,17 +57,19 @@ def _let_it(
         made = {name for one in before for name in source.targets(one)}
         inputs = [*dict.fromkeys((*without, *_asked_later(text, statement)))]
         derived = set[str]().union(*(source.names_in(ast.parse(one)) for one in outputs))
-        if inputs and made & derived and all(name.isidentifier() for name in inputs):
+        here = not derived.isdisjoint(inputs)  # the line itself computes what it derives: ``grad(f(q).sum(), q)``
+        if inputs and (made & derived or here) and all(name.isidentifier() for name in inputs):
             given = [at for at, one in enumerate(before) if set(source.targets(one)) & set(inputs)]
             last = given[-1] if given else -1
-            use = next((one for one in before[last + 1 :] if source.names_read(one) & set(inputs)), None)
+            reading = (one for one in before[last + 1 :] if source.names_read(one) & set(inputs))
+            use = next(reading, statement if here else None)
             if use is not None:
                 lines = [f"{name}.requires_grad_()" for name in inputs]
                 edits = text_edit.insert_before(spot[0], text, use, lines)
                 shown = " and ".join(map(short, lines))
                 sentence = f"Let {names(tuple(inputs))} require grad: {shown} before In[{spot[0]}], line {use.lineno}."
                 return Fix("unfreeze", sentence, False, (spot[0], use.lineno), edits=edits)
-    return Fix("unfreeze", "Let it require grad before the loss is computed from it, or do not ask.", False)
+    return Fix("unfreeze", "Let it require grad before anything is computed from it.", False)
 
 
 def _asked_later(text: str, statement: ast.stmt) -> list[str]:

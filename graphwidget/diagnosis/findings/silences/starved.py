@@ -1,7 +1,7 @@
 """Parameters that an optimizer holds, and that no backward has given a gradient in any of its steps.
 
-Said only where a line is known that cuts off what is computed from them, or a checkpoint that recorded nothing: a
-parameter that is not used may be meant.
+Said only where a line is known that cuts off what is computed from them, a checkpoint that recorded nothing, or a
+custom Function that returned None: a parameter that is not used may be meant.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from graphwidget.diagnosis.findings.refusals import checkpoints
+from graphwidget.diagnosis.findings.silences import given_none
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.no_graph.restoring import cause_of
 from graphwidget.diagnosis.no_graph.way_forward import cuts_behind, why_cut
@@ -46,6 +47,7 @@ def find(record: Record) -> Iterator[Finding]:
 
         if left:
             yield from _in_checkpoint(record, starved, tuple(dict.fromkeys(left)))
+        yield from given_none.find(record, starved)
 
 
 def _in_checkpoint(record: Record, starved: StarvedParameters, paths: tuple[str, ...]) -> Iterator[Finding]:
