@@ -97,7 +97,8 @@ def _of_statement(statement: ast.stmt) -> Iterator[Change]:
     if isinstance(statement, ast.Delete):
         yield from (Change(ast.unparse(target), "deleted") for target in statement.targets)
     elif isinstance(statement, ast.Assign):
-        for path in source.targets(statement):
+        for target in source.targets(statement):
+            path = target.removesuffix("[:]")  # all elements of a list, for all who have it
             if path.endswith(".grad") or (isinstance(v := statement.value, ast.Constant) and isinstance(v.value, bool)):
                 continue  # a setting: ``relu.inplace = False``, ``w.grad = None``
             itself = any(ast.unparse(n) == path for n in ast.walk(statement.value) if isinstance(n, ast.expr))

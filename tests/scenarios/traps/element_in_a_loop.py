@@ -1,4 +1,4 @@
-# verified: clone_before_inplace
+# verified: out_of_place clone_before_inplace
 # %%
 import torch
 torch.manual_seed(0)
