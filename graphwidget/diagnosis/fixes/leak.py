@@ -243,7 +243,7 @@ def _cut_what_is_written(record: Record, pile: Pile) -> Fix | None:
         return None
     (last,) = lasts
     for statement in source.statements_at(run.source, place.line or 0)[-1:]:
-        given = _put_into(statement, last) or inplace.values_written(statement, last)
+        given = _put_into(statement, last) or _added_to(statement, last) or inplace.values_written(statement, last)
         edits = tuple(edit for one in given for edit in containers.detached_value(run.cell, run.source, one))
         if not edits or run.cell is None:
             return None
@@ -252,6 +252,17 @@ def _cut_what_is_written(record: Record, pile: Pile) -> Fix | None:
         text = f"Write {shown} (In[{run.cell}], line {statement.lineno}).{'' if free else _UNLESS}"
         return Fix("detach", text, free, (run.cell, statement.lineno), _NONE, edits=edits)
     return None
+
+
+def _added_to(statement: ast.stmt, last: str) -> list[ast.expr]:
+    """What a statement adds to an attribute of that name: `x` in ``self.total = self.total + x``."""
+    value, put = getattr(statement, "value", None), list(source.targets(statement))
+    if not isinstance(statement, ast.Assign) or not isinstance(value, ast.BinOp) or len(put) != 1:
+        return []
+    if "." not in put[0] or source.last_name(put[0]) != last or not isinstance(value.op, (ast.Add, ast.Sub)):
+        return []
+    terms = [one for one in (value.left, value.right) if ast.unparse(one) != put[0]]
+    return terms if len(terms) == 1 else []
 
 
 def _put_into(statement: ast.stmt, last: str) -> list[ast.expr]:
