@@ -9,6 +9,8 @@ from functools import partial
 
 from graphwidget.capture.tracker import Tracker
 from graphwidget.diagnosis.verdict import verdict
+from graphwidget.diagnosis.wording import names, spoken
+from graphwidget.model import Record
 from graphwidget.programs.journal import Journal
 from graphwidget.programs.recording import environment
 from graphwidget.programs.recording.own_tracker import at_the_end_of_forks
@@ -23,6 +25,7 @@ from graphwidget.render.words import count, function_text
 
 __all__ = ["Records"]
 
+_MOST_NAMED = 3  # parameters
 _MOST_HEADLINES = 3  # findings that are named at the end
 _MOST_SAID = 8  # records of other processes that are named, with what was found in them
 _MOST_LOOKED_AT = 1000
@@ -86,7 +89,10 @@ class Records:
             from graphwidget.record.run_record import load
         own = self._own(tracker, journal, bool(findings), others)
         if own or tracker.log.count or findings or not others:
-            self._say("", summary(verdict(tracker.record(), findings)), own, bool(findings))
+            seen = tracker.record()
+            missing = "" if findings else _without_gradients(seen)
+            words = " ".join(filter(None, [summary(verdict(seen, findings)), missing]))
+            self._say("", words, own, bool(findings), measures=bool(missing))
         for path in others[:_MOST_SAID]:
             try:
                 record = load(path)
@@ -96,8 +102,9 @@ class Records:
         if len(others) > _MOST_SAID:
             self._say("", f"{count(len(others) - _MOST_SAID, 'more record')} beside them.", None, False)
 
-    def _say(self, who: str, words: str, path: str | None, found: bool) -> None:
-        more = self.start.explained_by if found else ""
+    def _say(self, who: str, words: str, path: str | None, found: bool, measures: bool = False) -> None:
+        """Say a line. `measures`: only a program that runs again can tell more, no record can."""
+        more = self.start.explained_by if found or measures else ""
         if path is not None:
             name = os.path.relpath(path, self._folder)
             words += f" Record: {name}."
@@ -137,3 +144,13 @@ class Records:
             if header is not None and header.run == str(os.getpid()) and header.pid != os.getpid():
                 found.append((header.rank if header.rank is not None else -1, path))
         return [path for _, path in sorted(found)]
+
+
+def _without_gradients(record: Record) -> str:
+    """Which parameters of optimizers had no gradient. Whether a line keeps it from them, this run cannot tell."""
+    reached = {path for call in record.calls for path in call.reached}
+    paths = [path for one in record.starved for path in one.paths if path not in reached]
+    if not paths:
+        return ""
+    shown = names(tuple(dict.fromkeys(map(spoken, paths))), _MOST_NAMED)
+    return f"No step of an optimizer found a gradient of {shown}: why, was not measured."
