@@ -148,14 +148,16 @@ def test_backward_with_retain_graph_leaves_everything_held(open_notebook):
     clean(notebook)
 
 
-def test_a_training_loop_updates_the_view_while_it_runs(open_notebook):
-    loop = """\
-import time
+def test_a_training_loop_updates_the_view_while_it_runs(open_notebook, tmp_path):
+    enough = tmp_path / "enough"  # the loop runs until four pictures have been seen, however busy the machine is
+    loop = f"""\
+import os, time
 opt = torch.optim.SGD(net.parameters(), lr=.1)
-for step in range(60):
+for step in range(600):
     loss = torch.nn.functional.cross_entropy(net(torch.randn(3, 5)), torch.tensor([0, 1, 1]))
     opt.zero_grad(); loss.backward(); opt.step()
-    time.sleep(.2)"""
+    time.sleep(.2)
+    if os.path.exists({str(enough)!r}): break"""
     notebook = open_notebook(LOAD, FORWARD, "%graphwidget", loop)
     for cell in range(3):
         notebook.run_cell(cell)
@@ -169,6 +171,7 @@ for step in range(60):
         "() => window.jupyterapp.shell.currentWidget.content.widgets[3].model.executionState"
     )
     assert running == "running"
+    enough.touch()
     notebook.wait_idle()
     clean(notebook)
 

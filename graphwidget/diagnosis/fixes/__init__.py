@@ -256,7 +256,9 @@ _BUILT_AFTER: Ladder = (
 # Per kind of finding, the fixes in the order in which a person should try them.
 FIXES: dict[str, Ladder] = {
     "second_backward": (
-        *only_if(lambda case: case.reuse.same_root, _SAME_ROOT),
+        *only_if(
+            lambda case: case.reuse.same_root or (case.setting.called_by_callee and case.reuse.same_call), _SAME_ROOT
+        ),
         *only_if(lambda case: not case.reuse.built_after, _BUILT_BEFORE),
         *_BUILT_AFTER,
     ),

@@ -187,7 +187,4 @@ def _blocks(text: str, around: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
     if tree is not None:
         yield tree.body
     for one in around:
-        for part in ("body", "orelse", "finalbody"):
-            block = getattr(one, part, None)
-            if isinstance(block, list) and any(inner in block for inner in around):
-                yield block
+        yield from (block for block in source.blocks_of(one) if any(inner in block for inner in around))

@@ -8,7 +8,7 @@ and the recorded calls. Facts that need the text of the program are in `setting`
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -92,14 +92,16 @@ class Reuse:
 
     @property
     def same_call(self) -> bool:
-        """Whether the later call repeats the earlier one: `backward` of the same tensor, without `inputs`."""
+        """Whether the later call repeats the earlier one: `backward` of the same tensor, without `inputs`.
+
+        Or of a multiple of it, which the line of each call makes: ``(loss / 2).backward()``.
+        """
         a, b = self.earlier, self.later
         if not (a.api == b.api == "backward" and a.inputs is b.inputs is None):
             return False
         if a.graph is None:
             return True
-        roots = [a.graph.uid[root.node] for root in a.roots if root.node >= 0]
-        return roots == [self.graph.uid[index] for index in self.root_indices]
+        return [*_run_on(a, a.graph)] == [*_run_on(b, self.graph)]
 
     @cached_property
     def built_after(self) -> bool:
@@ -270,3 +272,16 @@ class Reuse:
     @cached_property
     def _uids_behind_border(self) -> frozenset[int]:
         return frozenset(self.graph.uid[i] for i in reachable(self.graph, self.boundary))
+
+
+def _run_on(call: BackwardCall, graph: Snapshot) -> Iterator[int]:
+    """The uids of the nodes of the tensors that the line of a call was given."""
+    for index in (root.node for root in call.roots if root.node >= 0):
+        while scales(graph, index) and graph.place_of(index) == call.place:
+            index = graph.next(index)[0]
+        yield graph.uid[index]
+
+
+def scales(graph: Snapshot, index: int) -> bool:
+    """Whether a node multiplies or divides by a value without a graph."""
+    return graph.name_of(index) in ("MulBackward0", "DivBackward0") and len(graph.next(index)) == 1

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from graphwidget.diagnosis.reuse.reuse import Reuse
+from graphwidget.diagnosis.reuse.reuse import Reuse, scales
 from graphwidget.diagnosis.source import containers
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells, Spot
@@ -229,7 +229,7 @@ class Setting:
         mixed = (reuse.leading_to(reuse.boundary) & reuse.new) - reuse.made_of_the_old
         if not reuse.brings_leaves:
             mixed = set(reuse.new)  # there is no other term
-        return all(graph.name_of(i) in _ADDING or _scales(graph, i) for i in mixed)
+        return all(graph.name_of(i) in _ADDING or scales(graph, i) for i in mixed)
 
     @property
     def one_cell_builds_the_rest(self) -> bool:
@@ -332,11 +332,6 @@ class Setting:
 def _of_an_object(path: str) -> str:
     """A path to an attribute without the function that has a variable for the object: several may have one."""
     return local(path) if "." in local(path) else path
-
-
-def _scales(graph: Snapshot, index: int) -> bool:
-    """Whether a node multiplies or divides by a value without a graph."""
-    return graph.name_of(index) in ("MulBackward0", "DivBackward0") and len(graph.next(index)) == 1
 
 
 def _same_operations(graph: Snapshot, a: int, b: int) -> bool:

@@ -1,5 +1,7 @@
 """Questions about the text of a cell."""
 
+import ast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -115,3 +117,12 @@ def test_what_one_branch_of_a_test_assigns_the_other_reads_as_it_was():
         "for i in n:\n    if i == 0:\n        h = f(x)\n    else:\n        h = f(x, h)\n    g = h\n    k = g\n"
     ).body
     assert source.carried(loop) == {"h"}
+
+
+def test_the_cases_of_a_match_are_branches_and_their_patterns_assign():
+    (loop,) = source.parse(
+        "for x in xs:\n    match state:\n        case None:\n            y, state = f(x, a)\n"
+        "        case (h, c):\n            y, state = f(x, h, last)\n    last = y\n"
+    ).body
+    assert source.carried(loop) == {"state", "last"}
+    assert [one.lineno for one in source.statements_at(ast.unparse(loop), 6)] == [1, 2, 6]

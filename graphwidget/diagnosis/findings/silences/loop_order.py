@@ -31,10 +31,8 @@ def find(record: Record) -> Iterator[Finding]:
 
 def _blocks(run: CellRun) -> Iterator[list[ast.stmt]]:
     for node in syntax.nodes_of(run.source):
-        for field in ("body", "orelse", "finalbody"):
-            block = getattr(node, field, None)
-            if isinstance(block, list) and block:
-                yield block
+        if isinstance(node, (ast.Module, ast.stmt)):
+            yield from syntax.blocks_of(node)
 
 
 def _calls(statement: ast.stmt, names: tuple[str, ...]) -> bool:

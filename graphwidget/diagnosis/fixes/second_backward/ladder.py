@@ -60,6 +60,9 @@ def fixes_of(ladder: Ladder, case: Case) -> tuple[Fix, ...]:
     """
     fixes = [fix for propose in climb(ladder, case) if (fix := propose(case)) is not None]
     setting = case.setting
+    again = case.reuse.same_call and setting.called_by_callee  # kept or made again, it would add the same once more
+    if again and fixes:
+        return tuple(fixes)
     if not any(fix.verified for fix in fixes) and not (setting.carried_state or setting.made_in_same_pass):
         fixes += filter(None, [retain.in_spite_of_steps(case)])
     if not any(fix.verified and not fix.starves for fix in fixes):

@@ -20,17 +20,14 @@ def propose(case: Case) -> Fix | None:
         return None
     place, call, first = reuse.later.place, earlier_call.named(reuse.later), earlier_call.named(reuse.earlier)
     parts, rest = setting.parting
-    if (
-        setting.called_by_callee
-        and parts is not None
-        and rest
-        and all(_does_nothing_else(setting, one) for one in rest)
-    ):
+    alone = not setting.called_by_callee or all(_does_nothing_else(setting, one) for one in rest)
+    if setting.called_by_callee and parts is not None and rest:
         place, call, first = parts, where(parts), where(reuse.earlier.place.stack[-len(rest)])
+    alone = alone and not _has_made_others(case, place)
     line, text = setting.text_of(place), setting.text_of_cell(place.cell)
     here = syntax.beginning_at(text, place.line) if place.line else []
     edits: Edits = ()
-    if len(here) > 1:
+    if len(here) > 1 and alone:
         own = [s for s in here if syntax.backward_root(ast.unparse(s)) == root_name(reuse.later)]
         if own:
             line, edits = ast.unparse(own[-1]), text_edit.remove(place.cell, text, own[-1])
@@ -38,18 +35,20 @@ def propose(case: Case) -> Fix | None:
         return None  # without the line, the first call would not run either
     elif line and place.line is not None:
         simple = [s for s in syntax.statements_at(text, place.line)[-1:] if not hasattr(s, "body")]
-        edits = text_edit.remove(place.cell, text, *simple)
+        edits = text_edit.remove(place.cell, text, *simple) if alone else ()
     if place.button:
         words = f"Leave out {number(reuse.later.n)}: {number(reuse.earlier.n)} has run this backward."
     else:
         what = f"{short(line)} ({call})" if line else call
         words = f"Remove {what}: {first} has run this backward."
+        if not alone:
+            words = f"Leave out {what} where {first} has run this backward."
     return Fix(
         id="remove_duplicate_call",
         text=words,
-        verified=True,
+        verified=alone,
         at=at(place),
-        price="Nothing is lost: `.grad` has been filled by the first call.",
+        price="Nothing is lost: `.grad` has been filled by the first call." if alone else "",
         edits=edits,
         by_hand=place.button,
     )
@@ -63,3 +62,11 @@ def _does_nothing_else(setting: Setting, place: Place) -> bool:
         return False
     body = [one for one in found[1].body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
     return len(body) == 1
+
+
+def _has_made_others(case: Case, place: Place) -> bool:
+    """Whether a line has made calls of other passes, which would be missing without it."""
+    if not case.setting.called_by_callee:
+        return False
+    before = (one for one in case.reuse.record.calls if one.n < case.reuse.earlier.n and one.result == "ok")
+    return any(at(place) in map(at, (*one.place.stack, one.place)) for one in before)

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from graphwidget.diagnosis.source.syntax.statements import blocks_of, head_of
+from graphwidget.diagnosis.source.syntax.statements import blocks_of, captured, head_of
 
 _INDEX = re.compile(r"""\[(?:'[^']*'|"[^"]*"|[^\]])*\]""")
 
@@ -48,7 +48,7 @@ def bound(node: ast.AST) -> set[str]:
     """Names that a node assigns; the variable of a comprehension is its own."""
     own = {id(n) for c in ast.walk(node) if isinstance(c, ast.comprehension) for n in ast.walk(c.target)}
     stored = (n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-    return {n.id for n in stored if id(n) not in own}
+    return {n.id for n in stored if id(n) not in own} | captured(node)
 
 
 def changed(node: ast.AST) -> set[str]:
@@ -64,7 +64,7 @@ def carried(statement: ast.stmt) -> set[str]:
 def _read_first(statement: ast.stmt, known: set[str]) -> set[str]:
     """Names that a statement reads before it changes them, but for those `known`; adds those that it changes to them.
 
-    Of the two branches of a test one runs: what the first changes, the second reads as it was.
+    Of the branches of a test one runs: what the first changes, the second reads as it was.
     """
     found: set[str] = set()
     for step in head_of(statement):
@@ -72,7 +72,7 @@ def _read_first(statement: ast.stmt, known: set[str]) -> set[str]:
         known |= changed(step)
     before = set(known)
     for block in blocks_of(statement):
-        own = set(before) if isinstance(statement, ast.If) else known
+        own = set(before) if isinstance(statement, (ast.If, ast.Match)) else known
         for inner in block:
             found |= _read_first(inner, own)
         known |= own

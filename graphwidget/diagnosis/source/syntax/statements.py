@@ -70,14 +70,16 @@ def statements_at(source: str, line: int) -> list[Statement]:
         if inside is None:
             break
         found.append(inside)
-        body = [s for block in _blocks(inside) for s in block]
+        body = [s for block in blocks_of(inside) for s in block]
     return found
 
 
-def _blocks(statement: Statement) -> list[list[Statement]]:
-    """The blocks of a statement: what it runs, its `else`, its handlers."""
-    blocks = [getattr(statement, field, []) for field in ("body", "orelse", "finalbody")]
-    return blocks + [handler.body for handler in getattr(statement, "handlers", [])]
+def blocks_of(statement: ast.AST) -> list[list[ast.stmt]]:
+    """The blocks of a statement, in the order of the text: what it runs, its handlers, its cases, its `else`."""
+    parts = (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ()))
+    inside = [part.body for part in parts]
+    first, *last = (getattr(statement, field, []) for field in ("body", "orelse", "finalbody"))
+    return [block for block in (first, *inside, *last) if isinstance(block, list) and block]
 
 
 def leading_to(source: str, line: int) -> list[Statement]:
@@ -87,14 +89,14 @@ def leading_to(source: str, line: int) -> list[Statement]:
     body: list[ast.stmt] = tree.body if tree else []
     for around in (*statements_at(source, line), None):
         found += [s for s in body if s.lineno <= line and s is not around]
-        blocks = _blocks(around) if around is not None else []
+        blocks = blocks_of(around) if around is not None else []
         body = next((block for block in blocks if any(_spans(s, line) for s in block)), [])
     return sorted(found, key=lambda s: (s.lineno, s.col_offset))
 
 
 def between(source: str, first: int, last: int) -> list[ast.stmt]:
     """Simple statements that begin after line `first` and not after `last`."""
-    found = [s for s in nodes_of(source) if isinstance(s, ast.stmt) and not hasattr(s, "body")]
+    found = [s for s in nodes_of(source) if isinstance(s, ast.stmt) and not blocks_of(s)]
     return [s for s in found if first < s.lineno <= last]
 
 
@@ -116,7 +118,7 @@ def _blocks_around(source: str, line: int) -> list[list[ast.stmt]]:
     tree = parse(source)
     found = [tree.body] if tree is not None else []
     for one in statements_at(source, line):
-        found += _blocks(one)
+        found += blocks_of(one)
     return found
 
 
@@ -126,7 +128,7 @@ def own_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             continue
         yield statement
-        for block in _blocks(statement):
+        for block in blocks_of(statement):
             yield from own_statements(block)
 
 
@@ -138,7 +140,7 @@ def beginning_at(source: str, line: int) -> list[ast.stmt]:
 @lru_cache(maxsize=256)
 def _simple_by_line(source: str) -> dict[int, list[ast.stmt]]:
     found: dict[int, list[ast.stmt]] = {}
-    simple = [s for s in nodes_of(source) if isinstance(s, ast.stmt) and not hasattr(s, "body")]
+    simple = [s for s in nodes_of(source) if isinstance(s, ast.stmt) and not blocks_of(s)]
     for statement in sorted(simple, key=lambda s: s.col_offset):
         found.setdefault(statement.lineno, []).append(statement)
     return found
@@ -162,13 +164,22 @@ def head_of(statement: ast.stmt) -> Iterator[ast.stmt]:
         for item in statement.items:
             named = [item.optional_vars] if item.optional_vars else []
             yield ast.Assign(targets=named, value=item.context_expr, lineno=statement.lineno)
+    elif isinstance(statement, ast.Match):
+        names: list[ast.expr] = [ast.Name(name, ast.Store()) for name in captured(statement)]
+        yield ast.Assign(targets=names, value=statement.subject, lineno=statement.lineno)
     elif not hasattr(statement, "body"):
         yield statement
 
 
-def blocks_of(statement: ast.stmt) -> list[list[ast.stmt]]:
-    """The blocks of a statement, in the order of the text."""
-    return [getattr(statement, field, []) for field in ("body", "orelse", "finalbody")]
+def captured(node: ast.AST) -> set[str]:
+    """The names that the patterns of a `match` assign: `h` in ``case (h, _)``."""
+    found = set[str]()
+    for part in ast.walk(node):
+        if isinstance(part, (ast.MatchAs, ast.MatchStar)):
+            found |= {part.name} if part.name is not None else set()
+        elif isinstance(part, ast.MatchMapping):
+            found |= {part.rest} if part.rest is not None else set()
+    return found
 
 
 def steps_of_all(tree: ast.Module) -> Iterator[ast.stmt]:
