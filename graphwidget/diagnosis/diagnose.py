@@ -26,20 +26,16 @@ from graphwidget.diagnosis.findings.refusals.checks import checks
 from graphwidget.diagnosis.findings.refusals.gradients import not_a_number, unlike, unused, without_formula
 from graphwidget.diagnosis.findings.refusals.user_code import custom_functions, hooks, inner_calls, own_code
 from graphwidget.diagnosis.findings.silences import (
-    closure,
     computed_parameter,
     constant,
     constant_penalty,
     custom,
     flat,
-    idle_step,
-    kept_grads,
-    late_parameter,
-    loop_order,
     starved,
-    steps_by_hand,
     unheld,
 )
+from graphwidget.diagnosis.findings.silences.steps import closure, idle_step, kept_grads, loop_order, steps_by_hand
+from graphwidget.diagnosis.findings.silences.unheld import late_parameter
 from graphwidget.diagnosis.fixes.harm import destroys, stops_training
 from graphwidget.diagnosis.locating import located
 from graphwidget.diagnosis.numbering import with_numbers, without_numbers

@@ -10,6 +10,8 @@ from graphwidget.diagnosis.findings.no_grad import where_cut, where_made_anew, w
 from graphwidget.diagnosis.findings.silences import unheld
 from graphwidget.diagnosis.findings.silences.cut_before_root import cut_before_root, uncut
 from graphwidget.diagnosis.findings.silences.inner_gradients import graphs_built, inner_gradients, said_of
+from graphwidget.diagnosis.findings.silences.unheld.leaves import Line
+from graphwidget.diagnosis.findings.silences.unheld.replaced import replaced_at
 from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf
 from graphwidget.diagnosis.no_graph.way_forward import why_cut
 from graphwidget.diagnosis.source import paths, text_edit
@@ -102,7 +104,7 @@ def _of(
         whose = f"`{owner}`" if owner else "the optimizer"
         why = f"The backward before it gave gradients to {names(given)}, which {whose} does not have."
         made = _optimizer_made(record, owner)
-        replacing = unheld.replaced_at(record, made, given) if made is not None else None
+        replacing = replaced_at(record, made, given) if made is not None else None
         if replacing is not None and owner in source.targets(replacing.statement):
             replacing = None  # it makes the optimizer, too
         if made is not None and replacing is not None:
@@ -161,10 +163,10 @@ def _handed_on(leaf: FreshLeaf) -> Fix:
     return Fix("differentiable_op", text, False, spot)
 
 
-def _optimizer_made(record: Record, owner: str) -> unheld.Line | None:
+def _optimizer_made(record: Record, owner: str) -> Line | None:
     """Return the one statement that makes an optimizer and gives it the name of the one that steps."""
     found = [
-        unheld.Line(run, statement)
+        Line(run, statement)
         for run in Cells.of(record).latest
         for statement, _ in source.assigned_as(run.source, source.last_name(owner))
         if OPTIMIZER.search(ast.unparse(statement))
@@ -172,7 +174,7 @@ def _optimizer_made(record: Record, owner: str) -> unheld.Line | None:
     return found[0] if len(found) == 1 else None
 
 
-def _rebuilt(record: Record, owner: str, given: tuple[str, ...], replacing: unheld.Line | None) -> Fix:
+def _rebuilt(record: Record, owner: str, given: tuple[str, ...], replacing: Line | None) -> Fix:
     """Return a fix that repeats the line that made the optimizer, if its parameters are leaves of the backward.
 
     Not a line that makes other things, too: ``model, opt = build()`` would make another model.

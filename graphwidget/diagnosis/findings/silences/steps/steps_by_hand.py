@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from graphwidget.diagnosis.findings.silences.kept_grads import call_before, is_never_cleared
+from graphwidget.diagnosis.findings.silences.steps.kept_grads import call_before, is_never_cleared
 from graphwidget.diagnosis.source import syntax, text_edit
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.paths import is_assignable, root_of

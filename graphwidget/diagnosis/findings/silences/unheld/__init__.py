@@ -1,0 +1,51 @@
+"""Leaves that backward reaches and no optimizer holds: replaced or added after the optimizer was made, or in a list.
+
+Leaves may be left out on purpose. So it is said only where a reason is known: parameters in a container of Python's
+that no module registers; a tensor as an attribute of a module that is no parameter; an optimizer that was made of all
+parameters of a module, of which the leaf is one now; or parameters that only an optimizer holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from graphwidget.diagnosis.findings.silences.unheld.attributes import is_no_parameter, plain_attribute
+from graphwidget.diagnosis.findings.silences.unheld.containers import container, in_container
+from graphwidget.diagnosis.findings.silences.unheld.leaves import Line
+from graphwidget.diagnosis.findings.silences.unheld.replaced import (
+    is_of,
+    is_registered,
+    made_too_early,
+    optimizers_made,
+)
+from graphwidget.model import Finding, Record, UnheldLeaf
+
+__all__ = ["find"]
+
+
+def find(record: Record) -> Iterator[Finding]:
+    """Yield one finding for the leaves of each reason."""
+    contained: dict[int, tuple[Line, list[UnheldLeaf]]] = {}
+    left: list[UnheldLeaf] = []
+    for leaf in record.unheld:
+        line = container(record, leaf)
+        if line is not None:
+            contained.setdefault(id(line.statement), (line, []))[1].append(leaf)
+        elif leaf.parameter:
+            left.append(leaf)
+        elif (line := plain_attribute(record, leaf)) is not None:
+            yield is_no_parameter(record, line, leaf)
+    for line, leaves in contained.values():
+        yield in_container(record, line, leaves)
+    makers = optimizers_made(record) if left else []
+    made: dict[int, tuple[Line | None, list[UnheldLeaf]]] = {}
+    for leaf in left:
+        if any(one.run.file is None and one.run.run > (leaf.place.run or 0) for one in makers):
+            continue  # an optimizer has been made since
+        registered = is_registered(record, leaf)
+        found = [one for one in makers if registered and is_of(one, leaf.path)] or (makers if leaf.orphans else [])
+        if len(found) == 1 or (found and leaf.orphans):
+            maker = found[0] if len(found) == 1 else None
+            made.setdefault(id(maker and maker.statement), (maker, []))[1].append(leaf)
+    for maker, leaves in made.values():
+        yield made_too_early(record, maker, leaves)

@@ -1,0 +1,182 @@
+"""Leaves that a module got after an optimizer was made of what it had."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from graphwidget.diagnosis.findings.silences.unheld.leaves import (
+    Line,
+    finding_of,
+    named,
+    parts_of,
+)
+from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.paths import is_assignable
+from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
+from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.wording import at, where
+from graphwidget.model import CellRun, Finding, Fix, Record, UnheldLeaf
+
+__all__ = ["is_of", "is_registered", "made_too_early", "optimizers_made", "replaced_at"]
+
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)
+_REGISTERING = ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
+_ALL_OF = ("parameters", "named_parameters")
+_PASSING_ON = ("list", "tuple", "filter", "chain")
+
+
+def optimizers_made(record: Record) -> list[Line]:
+    """The statements that make an optimizer of what a module has."""
+    found = []
+    for run in Cells.of(record).latest:
+        tree = syntax.parse(run.source)
+        for one in ast.walk(tree) if tree is not None else ():
+            if isinstance(one, _SIMPLE) and OPTIMIZER.search(ast.unparse(one)):
+                found.append(Line(run, one))
+    return [line for line in found if _modules_of(line)]
+
+
+def _modules_of(line: Line) -> tuple[str, ...]:
+    """The modules whose `parameters()` an optimizer is made of."""
+    given = _given(line)
+    asked = [node.func for node in ast.walk(given) if isinstance(node, ast.Call)] if given is not None else []
+    owners = (one.value for one in asked if isinstance(one, ast.Attribute) and one.attr in _ALL_OF)
+    # ``nn.Linear(2, 1).parameters()``: it is made here, and no variable has it
+    return tuple(dict.fromkeys(name for one in owners if is_assignable(name := ast.unparse(one))))
+
+
+def _given(line: Line) -> ast.expr | None:
+    """What the optimizer of a statement is made of: its first argument."""
+    calls = [node for node in ast.walk(line.statement) if isinstance(node, ast.Call)]
+    making = [one for one in calls if OPTIMIZER.search(f"{ast.unparse(one.func)}(")]
+    if not making:
+        return None
+    named = [one.value for one in making[-1].keywords if one.arg == "params"]
+    return next(iter([*making[-1].args, *named]), None)
+
+
+def _takes_all(line: Line) -> bool:
+    """Whether an optimizer takes all parameters of its modules that require grad, in groups or not."""
+    for node in ast.walk(_given(line) or ast.List([], ast.Load())):
+        chosen = node.ifs if isinstance(node, ast.comprehension) else []
+        if isinstance(node, ast.Lambda):
+            chosen = [node.body]
+        elif isinstance(node, ast.Call) and not (isinstance(node.func, ast.Attribute) and node.func.attr in _ALL_OF):
+            if ast.unparse(node.func).rpartition(".")[2] not in _PASSING_ON:
+                return False
+        if not all(isinstance(one, ast.Attribute) and one.attr == "requires_grad" for one in chosen):
+            return False
+    return True
+
+
+def is_of(maker: Line, path: str) -> bool:
+    """Whether a leaf's path leads through a module that an optimizer was made of, with all its parameters."""
+    parts = parts_of(path)[:-1]
+    return _takes_all(maker) and any(one.rsplit(".", 1)[-1] in parts for one in _modules_of(maker))
+
+
+def is_registered(record: Record, leaf: UnheldLeaf) -> bool:
+    """Whether all containers on a leaf's path are torch's own, which register what they hold."""
+    parts = parts_of(leaf.path)
+    for name, index in zip(parts, parts[1:]):
+        if index.startswith("["):
+            made = [one for run in Cells.of(record).latest for one, _ in syntax.assigned_as(run.source, name)]
+            values = [syntax.given(one) for one in made]
+            names_ = [ast.unparse(one.func).rsplit(".", 1)[-1] for one in values if isinstance(one, ast.Call)]
+            if not made or len(names_) < len(made) or not all(one in _REGISTERING for one in names_):
+                return False
+    return True
+
+
+def made_too_early(record: Record, maker: Line | None, leaves: list[UnheldLeaf]) -> Finding:
+    shown = named(leaves)
+    owner = next(iter(syntax.targets(maker.statement)), "") if maker is not None else ""
+    orphaned = any(leaf.orphans for leaf in leaves)
+    replacing = replaced_at(record, maker, shown, again=orphaned)
+    held = f"the parameters that `{_modules_of(maker)[0]}` had" if maker is not None else "parameters"
+    if replacing is not None:
+        does = "replaced" if orphaned else "made"
+        ran = f", when {maker.shown} ran" if maker is not None else ""
+        why = f"{replacing.shown} {does} {'it' if len(shown) == 1 else 'them'}. The optimizer has {held} before{ran}."
+    elif maker is not None:
+        why = f"{maker.shown} took {held} then."
+    else:
+        why = "The optimizer was made before."
+    if orphaned:
+        why += " It goes on with old ones, which nothing computes with any more."
+    what = f"`{owner}`" if owner else "the optimizer"
+    behind = f"that line ({where(replacing.place)})" if replacing is not None else "the module is complete"
+    fix = Fix(
+        "new_optimizer",
+        f"Make {what} after {behind}, so that it gets the parameters of now.",
+        False,
+        at(maker.place) if maker is not None else None,
+        edits=_moved(maker, replacing, owner) if maker is not None and replacing is not None else (),
+    )
+    cause = replacing or maker
+    return finding_of(shown, cause.place if cause is not None else leaves[0].place, why, leaves, fix)
+
+
+def replaced_at(record: Record, maker: Line | None, leaves: tuple[str, ...], again: bool = False) -> Line | None:
+    """The first statement that gave the module another part: for each path, of its innermost part that has one.
+
+    `again`: it is known that a part was replaced, so a function with both lines may have run once more.
+    """
+    found = []
+    for leaf in leaves:
+        parts = [(at, name) for at, name in enumerate(parts_of(leaf)) if not name.startswith("[")]
+        lines = (list(_assigned(record, maker, name, at == 0, again)) for at, name in reversed(parts))
+        found += next((each[-1:] for each in lines if each), [])
+    return min(found, key=lambda line: (line.run.run, line.statement.lineno), default=None)
+
+
+def _assigned(record: Record, maker: Line | None, name: str, is_variable: bool, again: bool) -> Iterator[Line]:
+    """Statements that set a part of that name, in the order of the cells: not where an object is first made.
+
+    A variable is made anew only where that is behind the optimizer in the same block of code.
+    """
+    for run in Cells.of(record).latest:
+        tree = syntax.parse(run.source)
+        for node in ast.walk(tree) if tree is not None else ():
+            if not isinstance(node, (ast.Assign, ast.AnnAssign)) or (maker is not None and node is maker.statement):
+                continue
+            wholes = [re.sub(r"(\[[^]]*\])+$", "", target) for target in syntax.targets(node)]
+            if not any((is_variable and target == name) or target.endswith(f".{name}") for target in wholes):
+                continue
+            inside = syntax.function_at(run.source, node.lineno)
+            if inside is not None and inside[0] is not None and inside[1].name == "__init__":
+                continue
+            ordered = maker is not None and (inside is None or _home(maker, run) is inside[1])
+            behind = maker is not None and (run.run, node.lineno) >= (maker.run.run, maker.statement.lineno)
+            first = ordered and not behind and not (again and inside is not None)
+            if first or (is_variable and not ordered):
+                continue
+            yield Line(run, node)
+
+
+def _home(line: Line, run: CellRun) -> ast.FunctionDef | None:
+    """The function of a line, if it is in that text."""
+    home = syntax.function_at(run.source, line.statement.lineno) if line.run is run else None
+    return home[1] if home is not None else None
+
+
+def _moved(maker: Line, replacing: Line, owner: str) -> Edits:
+    """The line of the optimizer behind the replacing one, in the same block, if nothing between them reads it."""
+    text, cell = maker.run.source, maker.run.cell
+    if replacing.run is not maker.run:
+        return ()
+    behind = syntax.behind(text, maker.statement)
+    lines = [one.lineno for one in behind]
+    if replacing.statement.lineno not in lines:
+        return ()
+    between = behind[: lines.index(replacing.statement.lineno) + 1]
+    if any(owner in syntax.paths_read(one) or owner in syntax.names_in(one) for one in between):
+        return ()
+    made = text_edit.statement_lines(text, maker.statement)
+    return (
+        *text_edit.remove(cell, text, maker.statement),
+        *text_edit.insert_after(cell, text, replacing.statement, made),
+    )
