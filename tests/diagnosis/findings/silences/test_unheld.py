@@ -69,6 +69,30 @@ def test_a_part_that_a_method_makes_anew_when_it_is_called_again_is_named() -> N
     assert "`self.net = nn.Linear(3, 1)` (In[1], line 6) replaced them" in found.text
 
 
+def test_of_two_optimizers_of_one_line_each_has_its_own_module() -> None:
+    made = (
+        "class Agent:\n"
+        "    def __init__(self):\n"
+        "        self.actor, self.critic = nn.Sequential(nn.Linear(3, 3)), nn.Linear(3, 1)\n"
+        "        self.opts = {k: v for k, v in {'a': torch.optim.SGD(self.actor.parameters(), 0.1),\n"
+        "                                       'c': torch.optim.SGD(self.critic.parameters(), 0.1)}.items()}\n"
+        "    def widen(self):\n"
+        "        self.actor.head = nn.Linear(3, 1)\n"
+        "agent = Agent()\nagent.widen()"
+    )
+    loop = (
+        "for _ in range(4):\n"
+        "    for opt in agent.opts.values():\n        opt.zero_grad()\n"
+        "    x = torch.ones(2, 3)\n"
+        "    (agent.actor(x) - agent.critic(x)).pow(2).sum().backward()\n"
+        "    for opt in agent.opts.values():\n        opt.step()"
+    )
+    (found,) = findings_of(made, loop)
+    assert found.names == ("agent.actor.head.weight", "agent.actor.head.bias")
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 7)
+    assert "the parameters that `self.actor` had" in found.text
+
+
 def test_all_is_gone_when_the_function_has_returned_and_still_it_is_reported() -> None:
     loop = LOOP.replace("\n", "\n    ")
     made = f"def main():\n    net = nn.Linear(3, 1)\n    {OPTIMIZER}\n    net.weight = nn.Parameter(torch.ones(1, 3))\n    {loop}"

@@ -40,27 +40,28 @@ def optimizers_made(record: Record) -> list[Line]:
 
 
 def _modules_of(line: Line) -> tuple[str, ...]:
-    """The modules whose `parameters()` an optimizer is made of."""
-    given = _given(line)
-    asked = [node.func for node in ast.walk(given) if isinstance(node, ast.Call)] if given is not None else []
+    """The modules whose `parameters()` the optimizers of a statement are made of."""
+    return tuple(dict.fromkeys(name for given in _given(line) for name in _modules_in(given)))
+
+
+def _modules_in(given: ast.expr) -> Iterator[str]:
+    asked = [node.func for node in ast.walk(given) if isinstance(node, ast.Call)]
     owners = (one.value for one in asked if isinstance(one, ast.Attribute) and one.attr in _ALL_OF)
     # ``nn.Linear(2, 1).parameters()``: it is made here, and no variable has it
-    return tuple(dict.fromkeys(name for one in owners if is_assignable(name := ast.unparse(one))))
+    yield from (name for one in owners if is_assignable(name := ast.unparse(one)))
 
 
-def _given(line: Line) -> ast.expr | None:
-    """What the optimizer of a statement is made of: its first argument."""
+def _given(line: Line) -> list[ast.expr]:
+    """What the optimizers of a statement are made of, their first arguments: it may make several, in a dict."""
     calls = [node for node in ast.walk(line.statement) if isinstance(node, ast.Call)]
     making = [one for one in calls if OPTIMIZER.search(f"{ast.unparse(one.func)}(")]
-    if not making:
-        return None
-    named = [one.value for one in making[-1].keywords if one.arg == "params"]
-    return next(iter([*making[-1].args, *named]), None)
+    first = ([*one.args, *(kept.value for kept in one.keywords if kept.arg == "params")][:1] for one in making)
+    return [given for one in first for given in one]
 
 
-def _takes_all(line: Line) -> bool:
+def _takes_all(given: ast.expr) -> bool:
     """Whether an optimizer takes all parameters of its modules that require grad, in groups or not."""
-    for node in ast.walk(_given(line) or ast.List([], ast.Load())):
+    for node in ast.walk(given):
         chosen = node.ifs if isinstance(node, ast.comprehension) else []
         if isinstance(node, ast.Lambda):
             chosen = [node.body]
@@ -74,8 +75,13 @@ def _takes_all(line: Line) -> bool:
 
 def is_of(maker: Line, path: str) -> bool:
     """Whether a leaf's path leads through a module that an optimizer was made of, with all its parameters."""
-    parts = parts_of(path)[:-1]
-    return _takes_all(maker) and any(one.rsplit(".", 1)[-1] in parts for one in _modules_of(maker))
+    return any(
+        _leads_through(path, name) for given in _given(maker) if _takes_all(given) for name in _modules_in(given)
+    )
+
+
+def _leads_through(path: str, module: str) -> bool:
+    return module.rsplit(".", 1)[-1] in parts_of(path)[:-1]
 
 
 def is_registered(record: Record, leaf: UnheldLeaf) -> bool:
@@ -96,7 +102,9 @@ def made_too_early(record: Record, maker: Line | None, leaves: list[UnheldLeaf])
     owner = next(iter(syntax.targets(maker.statement)), "") if maker is not None else ""
     orphaned = any(leaf.orphans for leaf in leaves)
     replacing = replaced_at(record, maker, shown, again=orphaned)
-    held = f"the parameters that `{_modules_of(maker)[0]}` had" if maker is not None else "parameters"
+    modules = _modules_of(maker) if maker is not None else ()
+    module = next((one for one in modules if any(_leads_through(leaf, one) for leaf in shown)), next(iter(modules), ""))
+    held = f"the parameters that `{module}` had" if module else "parameters"
     if replacing is not None:
         does = "replaced" if orphaned else "made"
         ran = f", when {maker.shown} ran" if maker is not None else ""
