@@ -54,21 +54,29 @@ class _Use(NamedTuple):
     far: bool = False
 
 
-def cuts_behind(record: Record, path: str) -> list[Cut]:
+def cuts_behind(record: Record, path: str, position: tuple[int, int] | None = None) -> list[Cut]:
     """Return the cuts between a parameter and all uses of its values; plain ones first.
 
-    Where it has been measured which lines cut off values computed from it, those, the last one first.
+    Where it has been measured which lines cut off values computed from it, those, the last one first; and of these, if
+    there are any, only those whose values went into the root of a call. None if it was measured that none did.
+
+    Parameters
+    ----------
+    position
+        Which parameter it is, as in `MeasuredCut.positions`; None: known by its path only.
     """
     written = _in_text(record, path)
     if written is None or record.lineage is None:
         return written or []
+    lost = [one for one in reversed(record.lineage.cuts) if path in one.leaves or position in one.positions]
     found = [
         cut
-        for one in reversed(record.lineage.cuts)
-        if path in one.leaves and (cut := cut_at(record, one)) is not None and not _only_shown(cut.statement)
+        for one in [one for one in lost if one.used] or [one for one in lost if one.used is None]
+        if (cut := cut_at(record, one)) is not None and not _only_shown(cut.statement)
     ]
     lines = {(one.run.run, one.statement.lineno) for one in found}
-    return [one for one in written if (one.run.run, one.statement.lineno) in lines] or found or written
+    confirmed = [one for one in written if (one.run.run, one.statement.lineno) in lines]
+    return confirmed or found or ([] if lost else written)
 
 
 def _in_text(record: Record, path: str) -> list[Cut] | None:
