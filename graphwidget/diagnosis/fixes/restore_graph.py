@@ -45,7 +45,8 @@ def without(cell: int | None, text: str, statement: ast.stmt | ast.expr, cut: st
 def _made_again(node: ast.Call) -> ast.expr | None:
     """``x`` of ``torch.tensor(x.tolist())`` or ``torch.from_numpy(x.detach().cpu().numpy())``.
 
-    And ``F.relu(x)`` of ``torch.tensor(F.relu(x))``: what an operation or a part of a module returns is a tensor; what another name stands for may be a list of them.
+    And ``F.relu(x)`` of ``torch.tensor(F.relu(x))``: what an operation or a part of a module returns is a tensor. What
+    another name stands for may be a list of them.
     """
     if source.last_name(ast.unparse(node.func)) not in _MAKES_AGAIN or len(node.args) != 1:
         return None
