@@ -50,7 +50,7 @@ ALLOWED = {
     "record": {
         "model",
         "capture.calls.history",
-        "capture.calls.models",
+        "capture.calls.counting.models",
         "capture.ghosts",
         "diagnosis",
         "render",
