@@ -15,12 +15,20 @@ def lines_of(source: str) -> list[str]:
 
 @lru_cache(maxsize=256)
 def parse(source: str) -> ast.Module | None:
-    """The tree of a cell, or None."""
-    lines = ["" if line.lstrip().startswith(("%", "!")) else line for line in lines_of(source)]
-    try:
-        return ast.parse("\n".join(lines))
-    except (SyntaxError, ValueError, RecursionError):
-        return None
+    """The tree of a cell, or None. Magic lines are left out; a line may begin with `%` and be no magic."""
+    lines = lines_of(source)
+    magics = {at for at, line in enumerate(lines, 1) if line.lstrip().startswith(("%", "!"))}
+    while True:
+        try:
+            return ast.parse("\n".join(lines))
+        except SyntaxError as error:
+            if not magics:
+                return None
+            gone = {error.lineno} & magics or magics
+            lines = ["" if at in gone else line for at, line in enumerate(lines, 1)]
+            magics -= gone
+        except (ValueError, RecursionError):
+            return None
 
 
 @lru_cache(maxsize=256)
