@@ -18,11 +18,15 @@ _KEEPING_ALL = ("extend", "extendleft")
 
 
 def begins_empty(texts: Iterable[str], container: str) -> bool:
-    """Whether all that is assigned to such a name is an empty list, dict or queue, or a dict of such."""
+    """Whether all that is assigned to such a name is an empty list, dict or queue, or a dict of such.
+
+    ``rewards = policy.rewards`` is no new one.
+    """
     last = container.rsplit(".", 1)[-1]
     given = [pair for text in texts for pair in source.assigned_as(text, last)]
     values = [source.given_to(s, t)[0] if isinstance(s, ast.Assign) else getattr(s, "value", None) for s, t in given]
-    return bool(given) and all(value is not None and _is_empty(value) for value in values)
+    values = [one for one in values if not (isinstance(one, ast.Attribute) and one.attr == last)]
+    return bool(values) and all(value is not None and _is_empty(value) for value in values)
 
 
 def _is_empty(value: ast.expr) -> bool:
