@@ -134,6 +134,8 @@ def _origins(record: Record, call: BackwardCall) -> Origins:
 
 def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
     """Return the line nearest to the root that cuts the graph, or the freezing of a module whose output is not cut."""
+    if (found := without_graph.only(record, origins, root, spot)) is not None:
+        return found
     cuts = list(origins.cuts(root, spot))
     surely = [cut for cut in cuts if cut.sure]
     meant = [cut for cut in surely if restore_graph.only_optimized(record.runs.values(), cut.statement)]
@@ -144,7 +146,8 @@ def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause 
         if found is not None:
             return found if sure is None else Cause(found.text, replace(found.fix, verified=False), found.place)
     trained = optimized(list(record.runs.values()))
-    if trained and not any(trained & source.names_in(cut.statement) for cut in meant):
+    of_trained = any(trained & source.names_in(cut.statement) for cut in meant)
+    if trained and not of_trained and not (sure and without_graph.is_cut_behind(record, origins, root, spot)):
         # The cuts may be of targets. A gradient without a graph is one that was measured.
         found = without_graph.behind(record, origins, root, spot)
         if found is not None:

@@ -16,7 +16,7 @@ from graphwidget.diagnosis.source.containers import EMPTY
 from graphwidget.diagnosis.source.detaching import detached
 from graphwidget.diagnosis.source.paths import is_code, local
 from graphwidget.diagnosis.wording import at, names, outer_at, place_of, root_name, short, spoken, where
-from graphwidget.model import BackwardCall, CellRun, Fix, Owner, Record
+from graphwidget.model import BackwardCall, CellRun, Fix, Owner, Record, Snapshot
 
 if TYPE_CHECKING:
     from graphwidget.diagnosis.findings.piles import Pile
@@ -37,7 +37,7 @@ def for_pile(record: Record, pile: Pile, lasting: bool) -> tuple[Fix, ...]:
     name, place = spoken(pile.name), pile.graph.place_of(pile.owners[0].node)
     keep = _cut_each_time(record, pile) if pile.chain else None
     keep = keep or _remove_hooks(record, pile)
-    keep = keep or keep_numbers(record, pile.name, pile.owners) or _hand_over_numbers(record, pile)
+    keep = keep or keep_numbers(record, pile.name, pile.owners, pile.graph) or _hand_over_numbers(record, pile)
     if keep is None:
         line = f" ({where(place)})" if where(place) else ""
         keep = Fix(
@@ -113,13 +113,19 @@ def needed(record: Record, name: str, kept_at: set[tuple[int | None, int]]) -> b
     )
 
 
-def keep_numbers(record: Record, holder: str, owners: tuple[Owner, ...]) -> Fix | None:
-    """Detach at the lines that put tensors into a container; `holder`: its path."""
+def keep_numbers(record: Record, holder: str, owners: tuple[Owner, ...], graph: Snapshot | None = None) -> Fix | None:
+    """Detach at the lines that put tensors into a container; `holder`: its path.
+
+    Where `graph` shows that these tensors were made while some of these functions ran, in those only: `losses` of
+    another function is another list, which may hold numbers.
+    """
     base = re.sub(r"(\[[^]]*\])+$", "", holder) if "__" not in holder else holder
     inside = {owner.path[len(base) :] for owner in owners}
     name = source.last_name(spoken(holder))
     for run in _cells(record):
         found = containers.detached_in(run.cell, run.source, name, inside)
+        ran = _functions_around(run, graph, owners) if graph is not None else set[int]()
+        found = [one for one in found if _function_at(run, one[0]) in ran] or found
         if not found or run.cell is None:
             continue
         first = found[0][0]
@@ -130,6 +136,19 @@ def keep_numbers(record: Record, holder: str, owners: tuple[Owner, ...]) -> Fix 
         edits = tuple(edit for _, one in found for edit in one)
         return Fix("detach", text + ("" if free else _UNLESS), free, (run.cell, first), _NONE, edits=edits)
     return None
+
+
+def _functions_around(run: CellRun, graph: Snapshot, owners: tuple[Owner, ...]) -> set[int]:
+    """The functions of a text that were running when some tensors were made, as `_function_at` has them."""
+    places = [place for owner in owners if (place := graph.place_of(owner.node)) is not None]
+    frames = (frame for place in places for frame in (place, *place.stack))
+    return {_function_at(run, frame.line) for frame in frames if frame.cell == run.cell and frame.line is not None}
+
+
+def _function_at(run: CellRun, line: int) -> int:
+    """The line of the function around a line; 0: there is none."""
+    found = source.function_at(run.source, line)
+    return found[1].lineno if found is not None else 0
 
 
 def _remove_hooks(record: Record, pile: Pile) -> Fix | None:

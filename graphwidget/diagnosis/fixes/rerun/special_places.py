@@ -19,7 +19,7 @@ from graphwidget.diagnosis.fixes.rerun.rerun import (
     first_step,
     quoted,
 )
-from graphwidget.diagnosis.fixes.rerun.statements import places_to_rerun
+from graphwidget.diagnosis.fixes.rerun.statements import places_to_rerun, trains
 from graphwidget.diagnosis.reuse.lines_between import runs_between
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
@@ -81,8 +81,8 @@ def _in_method(setting: Setting, maker: Maker) -> Rerun | None:
     methods = {s.name: s for s in function[0].body if isinstance(s, ast.FunctionDef)}
     forward = methods.get("forward") or methods.get("__call__")
     body = _made_in(setting, function[1], made.cell)
-    if not body or made.cell is None:
-        return None
+    if not body or made.cell is None or any(trains(setting, one) for one in body):
+        return None  # a Fisher information: backward calls make it
     if forward is None or function[1].name != "__init__":
         return _before_its_use(setting, made.cell, text, function[1], body)
     if begins_on_head_line(forward):
