@@ -205,16 +205,16 @@ def _where_made(context: CuttingContext) -> Iterator[Cut]:
 
 
 def _before_loop(context: CuttingContext) -> Iterator[Cut]:
-    """Detach what a function has got before a loop whose passes read it, in front of the loop: a state of a rollout."""
+    """Detach what was made before a loop whose passes read it, in front of the loop: the state of a rollout."""
     earlier, later = context.reuse.earlier.place, context.reuse.later.place
     spot, edges = at(later), context.later_edges()
     if spot is None or (earlier.cell, earlier.inner_run) != (later.cell, later.inner_run):
         return
     text = context.text(spot)
     for loop in source.loops_around(text, spot[1]):
-        function = source.function_at(text, loop.lineno)
+        function, tree = source.function_at(text, loop.lineno), source.parse(text)
         inside = loop.lineno <= (earlier.line or 0) <= (loop.end_lineno or 0)
-        steps = source.own_statements(function[1].body) if function is not None else []
+        steps = source.own_statements(function[1].body if function is not None else tree.body if tree else [])
         given = {name for one in steps if one.lineno < loop.lineno for name in source.targets(one)}
         read = source.names_in(loop)
         unchanged = given & read - source.changed(loop)
