@@ -246,7 +246,8 @@ def _cut_each_time(record: Record, pile: Pile) -> Fix | None:
         loop = source.loop_at(run.source, line)  # each pass makes it again
         inside_loop = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1) if loop is not None else range(line + 1)
         free = not needed(record, last, {(run.cell, one) for one in inside_loop})
-        return Fix("detach", text + ("" if free else _UNLESS), free, (run.cell, line), _NONE, edits=edits)
+        stored = (run.cell, statement.lineno)  # the cut comes behind the call that needs the graph
+        return Fix("detach", text + ("" if free else _UNLESS), free, stored, _NONE, edits=edits)
     return None
 
 
