@@ -151,10 +151,15 @@ def _ran_since(setting: Setting, cell: int | None, function: ast.FunctionDef) ->
 
 
 def _in_closure(setting: Setting, maker: Maker) -> Rerun | None:
-    """A function reads a variable that the function around it made: compute it in the inner one."""
+    """A function reads a variable that the function around it made: compute it in the inner one.
+
+    Or the block that defines it, such as that of the loop whose passes define the closure of an optimizer.
+    """
     made, text, around = maker
     used = next(iter(setting.reuse.uses_by(setting.reuse.later)), None)
     outer = [s for s in around if isinstance(s, ast.FunctionDef)][-1:]
+    if not outer:
+        return _in_function_of_block(setting, maker, used)
     for cell, line in reversed(lines_of(used)):
         inner = [s for s in source.statements_at(text, line) if isinstance(s, ast.FunctionDef)]
         if cell != made.cell or not outer or outer[0] not in inner[:-1] or begins_on_head_line(inner[-1]):
@@ -165,6 +170,25 @@ def _in_closure(setting: Setting, maker: Maker) -> Rerun | None:
         body = [s for s in simple if any(s.lineno <= one <= (s.end_lineno or 0) for one in lines)]
         return _put_before(cell, text, body, first_step(inner[-1]), AT_START, inner[-1].name) if body else None
     return None
+
+
+def _in_function_of_block(setting: Setting, maker: Maker, used: Place | None) -> Rerun | None:
+    """The same for a block of a script: both calls run in a function that is defined behind the line, beside it."""
+    made, text, around = maker
+    later = setting.reuse.later.place
+    same = (later.cell, later.line) == (setting.reuse.earlier.place.cell, setting.reuse.earlier.place.line)
+    function = source.function_at(text, later.line or 0) if same and later.cell == made.cell else None
+    if function is None or not around or made.cell is None or begins_on_head_line(function[1]):
+        return None
+    block = source.block_of(text, around[-1])
+    spots = {line for cell, line in lines_of(used) if cell == made.cell}
+    inside = range(function[1].lineno, (function[1].end_lineno or 0) + 1)
+    if function[1] not in block or around[-1] not in block or spots.isdisjoint(inside):
+        return None
+    lines = _lines_to_rerun(setting, made.cell)
+    before = (s for s in block if s.lineno < function[1].lineno and not hasattr(s, "body"))
+    body = [s for s in before if any(s.lineno <= one <= (s.end_lineno or 0) for one in lines)]
+    return _put_before(made.cell, text, body, first_step(function[1]), AT_START, function[1].name) if body else None
 
 
 def _in_generator(setting: Setting, maker: Maker) -> Rerun | None:
