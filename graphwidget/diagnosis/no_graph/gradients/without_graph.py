@@ -44,8 +44,9 @@ def only(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause 
 
 
 def is_cut_behind(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> bool:
-    """Whether a line cuts the graph between such a gradient, or something else, and the root."""
-    return _parts(record, origins, root, spot).cut
+    """Whether a line cuts the graph between the root and any such gradient."""
+    found = _parts(record, origins, root, spot)
+    return found.cut and not found.gradients and not found.read
 
 
 def _parts(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Parts:
