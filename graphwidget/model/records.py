@@ -12,7 +12,7 @@ from typing import Literal
 from graphwidget.model.fixes import Fix
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
 from graphwidget.model.lineage import Lineage
-from graphwidget.model.parts import ModuleCall, Place, TensorRef
+from graphwidget.model.parts import Leaf, ModuleCall, Place, TensorRef
 from graphwidget.model.scenes import Scene
 from graphwidget.model.starved import KeptGradients, StarvedParameters, UnheldLeaf
 
@@ -325,6 +325,10 @@ class Write:
     made: tuple[int, ...] = ()
     number: int = -1
     inside: ModuleCall | None = None
+
+    def is_to(self, leaf: Leaf) -> bool:
+        """Whether it modified a leaf, or would have: the same memory, or else a name of it."""
+        return leaf.memory in self.storages or not set(leaf.paths).isdisjoint(self.paths)
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,11 +174,10 @@ def _requiring_grad(origins: Origins, name: str, spot: Spot) -> text_edit.Edits:
         if isinstance(node, ast.Name):
             name = node.id
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and len(node.targets) == 1:
-            plain = source.function_at(origins.values.runs[spot.at].source, node.lineno) is None
             number = value is None or value.dtype.startswith(("float", "bfloat", "complex"))
             creates = source.last_name(ast.unparse(node.value.func)) in ("randn", "rand", "ones", "zeros", "full")
             run, new = origins.values.runs[spot.at], f"{ast.unparse(node.value)}.requires_grad_()"
-            fits = plain and number and creates and isinstance(node.targets[0], ast.Name)
+            fits = number and creates and isinstance(node.targets[0], ast.Name)
             return text_edit.replace_node(run.cell, run.source, node.value, new) if fits else ()
         else:
             return ()

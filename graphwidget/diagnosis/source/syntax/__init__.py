@@ -37,6 +37,7 @@ from graphwidget.diagnosis.source.syntax.loops import (
     runs_in_comprehension,
     shared,
 )
+from graphwidget.diagnosis.source.syntax.main_function import Main
 from graphwidget.diagnosis.source.syntax.names import (
     GROWING,
     bound,
@@ -64,6 +65,7 @@ from graphwidget.diagnosis.source.syntax.statements import (
     leading_to,
     line_text,
     lines_of,
+    main_function,
     nodes_of,
     own_statements,
     parse,
@@ -77,6 +79,7 @@ from graphwidget.diagnosis.source.syntax.uses import handed_on
 __all__ = [
     "GROWING",
     "LOOPS",
+    "Main",
     "Statement",
     "asked",
     "assigned_as",
@@ -118,6 +121,7 @@ __all__ = [
     "loop_at",
     "loop_names",
     "loops_around",
+    "main_function",
     "runs_in_comprehension",
     "method_at",
     "qualified_name_at",

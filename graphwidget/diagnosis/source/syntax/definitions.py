@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from graphwidget.diagnosis.source.syntax.statements import nodes_of, statements_at
+from graphwidget.diagnosis.source.syntax.statements import main_function, nodes_of, statements_at
 
 
 def function_at(source: str, line: int) -> tuple[ast.ClassDef | None, ast.FunctionDef] | None:
@@ -23,8 +23,9 @@ def function_at(source: str, line: int) -> tuple[ast.ClassDef | None, ast.Functi
 
 def qualified_name_at(source: str, line: int) -> str | None:
     """The innermost function around a line as ``Encoder.forward``; None: it is in none."""
-    names: list[str] = []
-    known = 0
+    main = main_function(source)
+    names = [main.function.name] if main is not None and main.holds(line) else []
+    known = len(names)
     for statement in statements_at(source, line):
         if isinstance(statement, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             names.append(statement.name)
