@@ -137,6 +137,12 @@ class Failure:
             return None  # another variable of the same name
         return None if node is None or self.record.snapshot.node(node).leaf is not None else node
 
+    def is_computed(self, name: str) -> bool:
+        """Whether a variable surely is a computed tensor: it was measured, or its node is known."""
+        value = self.value(name)
+        measured = value is not None and value.kind == "tensor" and value.leaf is False
+        return measured or self.computed(name) is not None
+
     def made(self, node: int | None) -> str:
         """Return the place of a node as the end of a sentence; empty if unknown."""
         place = where(self.record.snapshot.place_of(node)) if node is not None else ""

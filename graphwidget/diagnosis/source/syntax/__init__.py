@@ -14,6 +14,7 @@ from graphwidget.diagnosis.source.syntax.backward_calls import (
     summed,
 )
 from graphwidget.diagnosis.source.syntax.definitions import (
+    bodies_around,
     calls_by_name,
     defined,
     fixed_fields,
@@ -22,6 +23,7 @@ from graphwidget.diagnosis.source.syntax.definitions import (
     functions_of,
     method_at,
     qualified_name_at,
+    sharing,
 )
 from graphwidget.diagnosis.source.syntax.loops import (
     LOOPS,
@@ -92,6 +94,7 @@ __all__ = [
     "bindings",
     "block_of",
     "blocks_of",
+    "bodies_around",
     "bound",
     "calls_by_name",
     "calls_in",
@@ -133,6 +136,7 @@ __all__ = [
     "paths_read",
     "receivers",
     "shared",
+    "sharing",
     "statement_of",
     "statements_at",
     "steps_of",
