@@ -299,7 +299,8 @@ class OptimizerSteps:
             return  # a parameter without a name may be the one that the last backward reached
         if len(self.idle) < MAX_OPTIMIZERS or id(optimizer) in self.idle:
             names = tuple(watched.paths[i] for i in at)
-            self.idle[id(optimizer)] = Write(place, place.source, names, (), self.log.calls(), True)
+            keys = tuple(found[0] for one in parameters if (found := internals.storage_of(one)) is not None)
+            self.idle[id(optimizer)] = Write(place, place.source, names, keys, self.log.calls(), True)
 
 
 def _tensors_of_state(optimizer: Any) -> list[Any]:

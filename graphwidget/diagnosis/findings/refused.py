@@ -195,8 +195,8 @@ def _flag_of_no_leaf(failure: Failure) -> Finding | None:
 def _optimized(failure: Failure) -> Finding:
     """``SGD([w2])`` where `w2` was computed."""
     there = failure.statement is not None and OPTIMIZER.search(failure.text)
-    read = source.names_read(failure.statement) if failure.statement is not None and there else set()
-    found = sorted(name for name in read if failure.computed(name) is not None)
+    read = source.paths_read(failure.statement) if failure.statement is not None and there else set()
+    found = sorted(name for name in read if failure.is_computed(name))
     name = found[0] if len(found) == 1 else None
     shown = names(tuple(found)) or "A tensor that it was given"
     made = failure.made(failure.computed(name)) if name else ""
@@ -206,7 +206,7 @@ def _optimized(failure: Failure) -> Finding:
         "leaf",
         f"Make a leaf of it first: `{new}`." if name else "Make leaves of them first: `.detach().requires_grad_()`.",
         failure.preceded_by([new]) if name else (),
-        verified=not leaves,
+        verified=not leaves and name is not None and failure.node(name) is not None,
         price=no_gradient(leaves, "through it") if leaves else "What it was computed from gets no gradient.",
     )
     instead = failure.fix("leaf", f"Give it what that was computed from, if it should train: {names(leaves)}.")

@@ -144,7 +144,8 @@ def replaced_at(record: Record, maker: Line | None, leaves: tuple[str, ...], aga
 def _assigned(record: Record, maker: Line | None, name: str, is_variable: bool, again: bool) -> Iterator[Line]:
     """Statements that set a part of that name, in the order of the cells: not where an object is first made.
 
-    A variable is made anew only where that is behind the optimizer in the same block of code.
+    A constructor sets what has been there before only behind a line of its own that made the optimizer. A
+    variable is made anew only where that is behind the optimizer in the same block of code.
     """
     for run in Cells.of(record).latest:
         tree = syntax.parse(run.source)
@@ -155,10 +156,11 @@ def _assigned(record: Record, maker: Line | None, name: str, is_variable: bool, 
             if not any((is_variable and target == name) or target.endswith(f".{name}") for target in wholes):
                 continue
             inside = syntax.function_at(run.source, node.lineno)
-            if inside is not None and inside[0] is not None and inside[1].name == "__init__":
-                continue
             ordered = maker is not None and (inside is None or _home(maker, run) is inside[1])
             behind = maker is not None and (run.run, node.lineno) >= (maker.run.run, maker.statement.lineno)
+            constructs = inside is not None and inside[0] is not None and inside[1].name == "__init__"
+            if constructs and not (ordered and behind):
+                continue
             first = ordered and not behind and not (again and inside is not None)
             if first or (is_variable and not ordered):
                 continue
