@@ -186,15 +186,16 @@ def _stored(statement: ast.stmt) -> set[str]:
 
 
 def _meant_as_leaf(spot: tuple[int, int] | None, text: str, made_by: ast.stmt | None) -> Fix | None:
-    """``torch.randn(3, requires_grad=True) * 0.1``: the leaf has no name, only what was computed from it."""
+    """``torch.randn(3, requires_grad=True) * 0.1``, or ``.to(device)``: the leaf itself has no name."""
     for whole in ast.walk(made_by) if spot is not None and made_by is not None else ():
-        if not isinstance(whole, ast.BinOp) or spot is None:
+        if not (isinstance(whole, ast.BinOp) or _is_method_of_a_call(whole)) or spot is None:
             continue
         asked = [node for node in ast.walk(whole) if isinstance(node, ast.keyword) and node.arg == "requires_grad"]
         names = {node.id for node in ast.walk(whole) if isinstance(node, ast.Name)}
         if len(asked) != 1 or ast.unparse(asked[0].value) != "True" or not names:
             continue
-        new = f"({ast.unparse(_Without().visit(ast.parse(ast.unparse(whole), mode='eval').body))}).requires_grad_()"
+        values = ast.unparse(_Without().visit(ast.parse(ast.unparse(whole), mode="eval").body))
+        new = f"{values if isinstance(whole, ast.Call) else f'({values})'}.requires_grad_()"
         return Fix(
             "leaf",
             f"Make it a leaf with these values: {short(new)}.",
@@ -203,6 +204,11 @@ def _meant_as_leaf(spot: tuple[int, int] | None, text: str, made_by: ast.stmt | 
             edits=text_edit.replace_node(spot[0], text, whole, new),
         )
     return None
+
+
+def _is_method_of_a_call(node: ast.AST) -> bool:
+    """``torch.randn(3).to(device)``."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call)
 
 
 class _Without(ast.NodeTransformer):

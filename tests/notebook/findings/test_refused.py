@@ -136,6 +136,13 @@ NONE = {
 }
 
 
+@pytest.mark.parametrize("values", [".to(torch.float64)", ".view(3, 1).double()"])
+def test_a_leaf_that_was_converted_where_it_was_made_is_made_one_afterwards(run, values):
+    (found, *_) = run(f"v = torch.randn(3, requires_grad=True){values}", "v.sum().backward()", "v.data -= 0.1 * v.grad")
+    assert found.headline == "`v.grad` is None."
+    assert found.fixes[0].edit[1] == f"+ v = torch.randn(3){values}.requires_grad_()"
+
+
 def test_what_was_none_in_a_comprehension_is_said_while_its_variable_is_there(run):
     said = [one.headline for one in run(LEAF, "[p.grad.norm() for p in [w * 1]]")]
     # From 3.12 on a comprehension has no frame of its own, and its variable is gone when the error has left it.

@@ -95,7 +95,8 @@ def _clearing(record: Record, kept: KeptGradients, owner: str) -> _Clearing:
     """Move the line that clears gradients before a loop into it; else clear them behind each step."""
     spot, cells = at(kept.place), Cells.of(record)
     text = cells.text(spot[0]) if spot is not None else ""
-    statement = cells.statement(spot) if spot is not None else None
+    there = syntax.beginning_at(text, spot[1]) if spot is not None else []
+    statement = next((one for one in there if len(_steps(one)) == 1), None)
     early = _before_the_loop(text, statement) if statement is not None else None
     if spot is not None and early is not None:
         loop, clears = early
@@ -127,11 +128,15 @@ def _clears(statement: ast.stmt) -> bool:
     return simple and any(name.rsplit(".", 1)[-1] == "zero_grad" for name in syntax.calls_in(statement))
 
 
+def _steps(tree: ast.AST) -> list[ast.Call]:
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return [one for one in calls if isinstance(one.func, ast.Attribute) and one.func.attr == "step"]
+
+
 def _owner(line: str) -> str:
     """The optimizer in the line of a step: ``opt.step()``, ``scaler.step(opt)``; empty: it cannot be read."""
-    tree = syntax.statement_of(line)
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)] if tree is not None else []
-    steps = [one for one in calls if isinstance(one.func, ast.Attribute) and one.func.attr == "step"]
+    tree = syntax.parse(line.strip())
+    steps = _steps(tree) if tree is not None else []
     if len(steps) != 1:
         return ""
     one = steps[0]

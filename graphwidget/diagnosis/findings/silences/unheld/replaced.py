@@ -117,9 +117,13 @@ def made_too_early(record: Record, maker: Line | None, leaves: list[UnheldLeaf])
         why += " It goes on with old ones, which nothing computes with any more."
     what = f"`{owner}`" if owner else "the optimizer"
     behind = f"that line ({where(replacing.place)})" if replacing is not None else "the module is complete"
+    how = f"Make {what} after {behind}, so that it gets"
+    if maker is not None and replacing is not None and replacing.run is not maker.run:
+        # Another cell, run later: in what order they stand in the notebook is not known, and need not be wrong.
+        how = f"Run {maker.shown} again: it gets"
     fix = Fix(
         "new_optimizer",
-        f"Make {what} after {behind}, so that it gets the parameters of now.",
+        f"{how} the parameters of now.",
         False,
         at(maker.place) if maker is not None else None,
         edits=_moved(maker, replacing, owner) if maker is not None and replacing is not None else (),
