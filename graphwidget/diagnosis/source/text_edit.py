@@ -366,7 +366,7 @@ def shown(text: str, edits: Iterable[TextEdit]) -> tuple[str, ...]:
 
 
 def new_text(text: str, edits: Iterable[TextEdit]) -> str:
-    """The lines that edits write, as one line: to quote in a sentence. Of several statements on a line, the new ones."""
+    """The lines that edits write, as one line: to quote in a sentence. Of a line of several statements the new ones."""
     lines = shown(text, edits)
     before = {part for line in lines if line.startswith("-") for part in line[2:].strip().split("; ")}
     parts = [line[2:].strip().split("; ") for line in lines if line.startswith("+")]
