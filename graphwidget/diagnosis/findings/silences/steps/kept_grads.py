@@ -13,7 +13,7 @@ from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.wording import at, short, spoken, where
 from graphwidget.model import BackwardCall, Finding, Fix, KeptGradients, Place, Record
 
-__all__ = ["call_before", "find", "is_never_cleared"]
+__all__ = ["call_before", "changes_grads", "find", "is_never_cleared", "owner_of"]
 
 # Text that changes a `.grad` in place: then the same tensor may hold another gradient.
 _CHANGES_GRADS = re.compile(
@@ -34,10 +34,15 @@ def find(record: Record) -> Iterator[Finding]:
 def is_never_cleared(record: Record, kept: KeptGradients) -> bool:
     """Whether neither what was seen nor the text has anything that clears a gradient, or makes it smaller."""
     texts = [run.source for run in record.runs.values()]
-    if not where(kept.place) or any(map(_CHANGES_GRADS.search, texts)):
+    if not where(kept.place) or changes_grads(record):
         return False
     clipped = any("clip_grad" in text for text in texts)  # which writes to each gradient once
     return kept.steps > 1 and kept.surplus <= clipped and not (kept.surplus and any(map(_CLEARS.search, texts)))
+
+
+def changes_grads(record: Record) -> bool:
+    """Whether the text changes a `.grad` in place."""
+    return any(_CHANGES_GRADS.search(run.source) for run in record.runs.values())
 
 
 def call_before(record: Record, kept: KeptGradients) -> BackwardCall | None:
@@ -48,7 +53,7 @@ def call_before(record: Record, kept: KeptGradients) -> BackwardCall | None:
 
 
 def _of(record: Record, kept: KeptGradients, call: BackwardCall) -> Finding:
-    owner = _owner(kept.place.source)
+    owner = owner_of(kept.place.source)
     shown = f"`{spoken(kept.path)}.grad`" if kept.path else "The gradient of a parameter"
     whose = f"`{owner}`" if owner else "its optimizer"
     often = f"at {kept.steps} steps ({where(kept.place)}), and nothing has cleared it."
@@ -133,7 +138,7 @@ def _steps(tree: ast.AST) -> list[ast.Call]:
     return [one for one in calls if isinstance(one.func, ast.Attribute) and one.func.attr == "step"]
 
 
-def _owner(line: str) -> str:
+def owner_of(line: str) -> str:
     """The optimizer in the line of a step: ``opt.step()``, ``scaler.step(opt)``; empty: it cannot be read."""
     tree = syntax.parse(line.strip())
     steps = _steps(tree) if tree is not None else []
