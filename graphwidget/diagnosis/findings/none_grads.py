@@ -116,6 +116,7 @@ def _of_no_leaf(failure: Failure, name: str, node: int | None) -> Finding:
     spot = at(place)
     text = failure.cells.text(spot[0]) if spot is not None else ""
     made_by = failure.cells.statement(spot) if spot is not None else None
+    meant: Fix | None = None
     if spot is not None and made_by is not None and updated_in_place(text, made_by):
         # It was a leaf until then. The fix is sure where nothing needs the leaf's values any more.
         before = "in the pass before" if spot == at(failure.place) else f"in {where(place)}"
@@ -131,14 +132,16 @@ def _of_no_leaf(failure: Failure, name: str, node: int | None) -> Finding:
         )
     elif node is None or _ran(failure.record, graph.uid[node]):
         how = f"`{name}` was computed{failure.made(node)}: it is no leaf."
-        fix = _meant_as_leaf(spot, text, made_by) or _retained(name, node, spot, text, made_by)
-        fix = fix if fix.edits else _retained_at_the_call(failure, name) or fix
+        retained = _retained(name, node, spot, text, made_by)
+        fix = retained if retained.edits else _retained_at_the_call(failure, name) or retained
+        meant = _meant_as_leaf(spot, text, made_by)
     else:
         how = f"`{name}` was computed{failure.made(node)}: it is no leaf. No backward has reached it since."
         sentence = f"Ask for it by `{name}.retain_grad()`, and run a backward that reaches it before you read it."
         fix = Fix("retain_grad", sentence, False, spot)
     text = f"{how} Backward writes `.grad` into leaves only."
-    return failure.finding(f"`{name}.grad` is None.", text, fix, kind="no_grad", tensor=name)
+    fixes = (fix,) if meant is None else (meant, fix)
+    return failure.finding(f"`{name}.grad` is None.", text, *fixes, kind="no_grad", tensor=name)
 
 
 def _retained(name: str, node: int | None, spot: tuple[int, int] | None, text: str, made_by: ast.stmt | None) -> Fix:

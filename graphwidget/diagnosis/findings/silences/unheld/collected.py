@@ -12,7 +12,7 @@ from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.paths import root_of
 from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, short
-from graphwidget.model import Finding, Fix, Record, UnheldLeaf
+from graphwidget.model import CellRun, Finding, Fix, Record, UnheldLeaf
 
 __all__ = ["Collected", "collected", "handed_to_nothing"]
 
@@ -34,18 +34,23 @@ def collected(record: Record) -> list[Collected]:
     found = []
     for run in Cells.of(record).latest:
         tree = syntax.parse(run.source)
-        scopes = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)] if tree is not None else []
-        for body in ([tree.body] if tree is not None else []) + [scope.body for scope in scopes]:
-            if any(OPTIMIZER.search(ast.unparse(one)) for one in syntax.own_statements(body)):
-                found += [one._replace(line=Line(run, one.line.statement)) for one in _left(Line(run, body[0]), body)]
+        if tree is None:
+            continue
+        trees = [syntax.parse(one.source) for one in record.runs.values() if one is not run]
+        elsewhere = {name for other in trees if other is not None for name in syntax.words_in(other)}
+        found += [one for one in _left(run, tree.body) if one.name not in elsewhere]
+        found += [one for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) for one in _left(run, each.body)]
     return found
 
 
-def _left(home: Line, body: list[ast.stmt]) -> Iterator[Collected]:
+def _left(run: CellRun, body: list[ast.stmt]) -> Iterator[Collected]:
+    """Of a body that makes an optimizer."""
+    if not any(OPTIMIZER.search(ast.unparse(one)) for one in syntax.own_statements(body)):
+        return
     for index, statement in enumerate(body):
         for line, module, name in _collecting(statement):
             if not any(name in syntax.names_in(one) for one in body[index + 1 :]):
-                yield Collected(Line(home.run, line), module, name, statement)
+                yield Collected(Line(run, line), module, name, statement)
 
 
 def _collecting(statement: ast.stmt) -> Iterator[tuple[ast.stmt, str, str]]:
@@ -56,9 +61,14 @@ def _collecting(statement: ast.stmt) -> Iterator[tuple[ast.stmt, str, str]]:
             into = _filled(one)
             if into is not None and taken & syntax.names_in(into[1]):
                 yield one, module, root_of(into[0])
-    elif isinstance(statement, ast.Assign) and (module := _module(statement.value)):
+    elif isinstance(statement, ast.Assign) and _is_list(statement.value) and (module := _module(statement.value)):
         names = [one.id for one in statement.targets if isinstance(one, ast.Name)]
         yield from ((statement, module, name) for name in names)
+
+
+def _is_list(value: ast.expr) -> bool:
+    made = isinstance(value, ast.Call) and ast.unparse(value.func) in ("list", "tuple", "filter", "dict")
+    return made or isinstance(value, (ast.ListComp, ast.GeneratorExp, ast.DictComp))
 
 
 def _module(node: ast.expr) -> str:
@@ -91,6 +101,8 @@ def handed_to_nothing(one: Collected, leaves: list[UnheldLeaf]) -> Finding:
     why = f"{one.line.shown} collects parameters in `{one.name}`, and no line behind it reads `{one.name}`."
     handing = _handing(one)
     new = ast.unparse(handing) if handing is not None else ""
+    text = one.line.run.source
+    behind = syntax.behind(text, one.last)
     fix = Fix(
         "new_optimizer",
         f"Hand them on, too: {short(new)} behind that loop, as before."
@@ -99,7 +111,7 @@ def handed_to_nothing(one: Collected, leaves: list[UnheldLeaf]) -> Finding:
         False,
         at(one.line.place),
         "They are trained then.",
-        edits=text_edit.insert_after(one.line.run.cell, one.line.run.source, one.last, [new]) if new else (),
+        edits=text_edit.insert_before(one.line.run.cell, text, behind[0], [new]) if new and behind else (),
     )
     return finding_of(shown, one.line.place, why, leaves, fix)
 
