@@ -34,7 +34,14 @@ from graphwidget.diagnosis.findings.silences import (
     starved,
     unheld,
 )
-from graphwidget.diagnosis.findings.silences.steps import closure, idle_step, kept_grads, loop_order, steps_by_hand
+from graphwidget.diagnosis.findings.silences.steps import (
+    closure,
+    idle_step,
+    kept_grads,
+    left_over,
+    loop_order,
+    steps_by_hand,
+)
 from graphwidget.diagnosis.findings.silences.unheld import late_parameter
 from graphwidget.diagnosis.fixes.harm import destroys, stops_training
 from graphwidget.diagnosis.locating import located
@@ -98,6 +105,7 @@ DETECTORS: tuple[Detector, ...] = (
     constant_penalty.find,
     kept_grads.find,
     closure.find,
+    left_over.find,
     steps_by_hand.find,
     loop_order.find,
     custom.find,

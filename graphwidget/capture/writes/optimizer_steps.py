@@ -139,8 +139,9 @@ class OptimizerSteps:
         self._handles = []
 
     def end_cell(self) -> None:
-        """End the steps that raised."""
+        """End the steps that raised, and begin anew to look for leaves that no optimizer holds."""
         self._resting.clear()
+        self.unheld.end_cell()
 
     def _stepping(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Handle the start of a step. Its lines need not be traced, unless it runs code of a cell."""

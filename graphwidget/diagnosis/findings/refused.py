@@ -34,6 +34,7 @@ from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.paths import is_assignable
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.source.text_edit import Edits
@@ -267,7 +268,11 @@ def _copied(failure: Failure) -> Finding:
     made = failure.made(failure.computed(found[0])) if len(found) == 1 else ""
     simple = bool(failure.line) and 0 < len(found) <= 3 and all(_PATH.fullmatch(path) for path in found)
     cut = [f"{path} = {path}.detach()" for path in found]
-    fix = (
+    few = bool(failure.line) and 0 < len(found) <= 3 and all(map(is_assignable, found))
+    kept_alone = (
+        _without_graphs(failure, copies[0], found) if few and (not simple or failure.before_a_backward) else None
+    )
+    fix = kept_alone or (
         failure.fix(
             "detach",
             f"Cut {'them' if len(found) > 1 else 'it'} off first: " + ", ".join(f"`{one}`" for one in cut) + ".",
@@ -288,6 +293,24 @@ def _copied(failure: Failure) -> Finding:
         fix,
         tensor=found[0] if len(found) == 1 else None,
         nodes=[failure.node(path) for path in found],
+    )
+
+
+def _without_graphs(failure: Failure, copy: ast.Call, found: tuple[str, ...]) -> Fix | None:
+    """Copy what was computed without its graph, and leave the original as it is: a backward may need it.
+
+    `deepcopy` takes what its second argument, the memo, has for an `id` instead of a copy.
+    """
+    if len(copy.args) != 1 or copy.keywords:
+        return None
+    several = len(found) > 1
+    each, of_all = ("t", f" for t in ({', '.join(found)})") if several else (found[0], "")
+    new = f"{ast.unparse(copy)[:-1]}, {{id({each}): {each}.detach().clone(){of_all}}})"
+    return failure.fix(
+        "detach",
+        f"Copy {'these' if several else 'it'} without {'their graphs' if several else 'its graph'}: {short(new)}.",
+        text_edit.replace_node(failure.place.cell, failure.cell, copy, new),
+        price="No gradient flows back through the copy.",
     )
 
 

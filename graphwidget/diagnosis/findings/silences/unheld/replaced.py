@@ -117,15 +117,24 @@ def made_too_early(record: Record, maker: Line | None, leaves: list[UnheldLeaf])
         why += " It goes on with old ones, which nothing computes with any more."
     what = f"`{owner}`" if owner else "the optimizer"
     behind = f"that line ({where(replacing.place)})" if replacing is not None else "the module is complete"
+    how = f"Make {what} after {behind}, so that it gets"
+    if maker is not None and replacing is not None and _ran_before(record, replacing.run, maker.run):
+        how = f"Run {maker.shown} again: it gets"  # the cells are in the right order
     fix = Fix(
         "new_optimizer",
-        f"Make {what} after {behind}, so that it gets the parameters of now.",
+        f"{how} the parameters of now.",
         False,
         at(maker.place) if maker is not None else None,
         edits=_moved(maker, replacing, owner) if maker is not None and replacing is not None else (),
     )
     cause = replacing or maker
     return finding_of(shown, cause.place if cause is not None else leaves[0].place, why, leaves, fix)
+
+
+def _ran_before(record: Record, one: CellRun, other: CellRun) -> bool:
+    """Whether a cell had also been run before another one."""
+    runs = record.runs.values()
+    return one.cell_id is not None and any(run.cell_id == one.cell_id and run.run < other.run for run in runs)
 
 
 def replaced_at(record: Record, maker: Line | None, leaves: tuple[str, ...], again: bool = False) -> Line | None:
