@@ -58,7 +58,7 @@ def find(record: Record) -> Iterator[Finding]:
         if len(found) == 1 or (found and leaf.orphans):
             maker = found[0] if len(found) == 1 else None
             made.setdefault(id(maker and maker.statement), (maker, []))[1].append(leaf)
-        elif len(makers) == 1 and not is_meant(record, leaf):
+        elif len(makers) == 1 and not is_meant(record, makers[0], leaf):
             others.append(leaf)
     for maker, leaves in made.values():
         yield made_too_early(record, maker, leaves)

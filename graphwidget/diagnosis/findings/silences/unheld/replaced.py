@@ -20,7 +20,7 @@ from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, where
 from graphwidget.model import CellRun, Finding, Fix, Record, UnheldLeaf
 
-__all__ = ["is_of", "is_registered", "made_too_early", "optimizers_made", "replaced_at"]
+__all__ = ["is_of", "is_registered", "made_too_early", "optimizers_made", "replaced_at", "takes_all"]
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)
 _REGISTERING = ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
@@ -57,6 +57,11 @@ def _given(line: Line) -> list[ast.expr]:
     making = [one for one in calls if OPTIMIZER.search(f"{ast.unparse(one.func)}(")]
     first = ([*one.args, *(kept.value for kept in one.keywords if kept.arg == "params")][:1] for one in making)
     return [given for one in first for given in one]
+
+
+def takes_all(maker: Line) -> bool:
+    """Whether the optimizers of a line take all parameters of the modules that they are made of."""
+    return all(map(_takes_all, _given(maker)))
 
 
 def _takes_all(given: ast.expr) -> bool:
