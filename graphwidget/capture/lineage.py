@@ -173,6 +173,8 @@ class LineageMode(TorchFunctionMode):
             return
         if by == "grad":
             return  # a gradient is no value that the tensor was computed from
+        if by.endswith("_like") or by.startswith("new_"):
+            return  # only the form of the tensor is used
         if by in _AS_NUMBERS:
             _taken(cut for one in given for cut in self._went_into.get(one, ()))
             if with_graph:

@@ -187,3 +187,14 @@ def test_a_statistic_that_is_kept_in_place_is_not_what_a_call_lacks(program: Pro
     program.at(2)
     program.mode.called(((w - mean) ** 2).sum())
     assert not any(cut.used for cut in program.mode.measured(None).cuts if cut.by == "lerp_")
+
+
+def test_what_has_only_the_form_of_a_value_does_not_come_from_it(program: Program) -> None:
+    w = torch.ones(3, requires_grad=True)
+    program.at(1)
+    with torch.no_grad():
+        state = w * 2
+    program.at(2)
+    program.mode.called((torch.zeros_like(state) + w.new_zeros(3) + w).sum())
+    cuts = program.mode.measured(None).cuts
+    assert [(cut.lines[0].line, cut.used) for cut in cuts] == [(1, False)]

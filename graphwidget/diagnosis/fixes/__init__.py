@@ -192,7 +192,7 @@ _BUILT_AFTER: Ladder = (
     ),
     Rung(
         lambda case: case.in_closure and bool(case.reuse.starved),
-        (recompute.propose,),
+        (recompute.propose, detach.propose),
         "An optimizer calls its closure several times in a step, and each time with other weights.",
     ),
     Rung(

@@ -219,12 +219,19 @@ def _cut_each_time(record: Record, pile: Pile) -> Fix | None:
     if written is not None:
         return written
     for run in _cells(record):
-        statements = source.assigned_as(run.source, last)
+        statements = [
+            (statement, target)
+            for statement, target in source.assigned_as(run.source, last)
+            if "." in target or "." not in whole or not _function_at(run, statement.lineno)  # no local variable
+        ]
         if not statements or run.cell is None or len(pile.paths) > 1:
             continue
         statement, target = _that_made(pile, run, statements)
-        if ast.unparse(source.given(statement)) in EMPTY:
+        given = source.given(statement)
+        if ast.unparse(given) in EMPTY:
             continue  # where the container begins: other lines put something in
+        if isinstance(given, ast.Call) and source.last_name(ast.unparse(given.func)) == "Parameter":
+            continue  # it has no graph there: a line writes one into it
         here = f"In[{run.cell}], line {statement.lineno}"
         if isinstance(statement, ast.AugAssign):
             edits = containers.detached_value(run.cell, run.source, statement.value)

@@ -15,12 +15,14 @@ from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.model import CellRun, Record
 
-__all__ = ["cuts_behind", "why_cut"]
+__all__ = ["COMPARING", "cuts_behind", "why_cut"]
 
 MOST_STEPS = 200  # functions visited for one parameter
 
 _OF_INDICES = ("argmax", "argmin", "argsort", "indices", "long", "int", "bool", "multinomial", "sample")
 
+
+COMPARING = ("gt", "ge", "lt", "le", "eq", "ne")
 
 _WHY = {
     "detach": "`detach` cuts the graph there",
@@ -36,6 +38,8 @@ _WHY = {
 
 def why_cut(by: str) -> str:
     """Why an operation leaves the graph, as the end of a sentence."""
+    if by in COMPARING:
+        return "a comparison has no derivative"
     return _WHY.get(by, f"`{by}` has no derivative")
 
 

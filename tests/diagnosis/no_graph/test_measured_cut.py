@@ -167,3 +167,10 @@ def test_a_decorated_function_around_the_measured_line_is_the_cause_that_the_tex
     off = MeasuredCut(lines, "linear", False, (), True)
     found = no_graph(net, slope, "evaluate(torch.ones(2, 1, requires_grad=True))", behind_root=(off,))
     assert "`@torch.no_grad()` of `evaluate` (In[1], line 3) is around it" in found.text
+
+
+def test_a_comparison_is_named_as_such() -> None:
+    record = record_of(HIDDEN.replace("v.clone().detach_()", "(v > 0).float()"), STARVED, TRAIN)
+    cuts = (MeasuredCut((TextLine(1, None, 1),), "gt", True, ("net.embed.weight",), used=True),)
+    (found,) = diagnose(replace(record, lineage=Lineage(None, cuts=cuts)))
+    assert "a comparison has no derivative" in found.text and found.fixes[0].id == "straight_through"

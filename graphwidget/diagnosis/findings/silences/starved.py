@@ -15,7 +15,7 @@ from graphwidget.diagnosis.findings.refusals import checkpoints
 from graphwidget.diagnosis.findings.silences import given_none
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.no_graph.restoring import cause_of
-from graphwidget.diagnosis.no_graph.way_forward import cuts_behind, why_cut
+from graphwidget.diagnosis.no_graph.way_forward import COMPARING, cuts_behind, why_cut
 from graphwidget.diagnosis.wording import at, names, place_of, short, spoken, where
 from graphwidget.model import Finding, Fix, Place, Record, StarvedParameters
 
@@ -113,6 +113,12 @@ def _fix(record: Record, cut: Cut, paths: tuple[str, ...], place: Place) -> Fix:
             "the chosen one; or weigh all choices by a `softmax`."
         )
         return Fix("straight_through", text.replace("`indices`", "A line that takes indices"), False, spot)
+    if cut.by in COMPARING:
+        text = (
+            f"If {whose} should train, let a gradient pass the comparison ({where(place)}): use a smooth one, "
+            "`soft = torch.sigmoid(k * (x - limit))`, or its gradient alone, `hard.float() + soft - soft.detach()`."
+        )
+        return Fix("straight_through", text, False, spot)
     fix = cause_of(record, cut).fix
     text = f"{fix.text.rstrip('.')}, if {whose} should train."
     id_ = "remove_no_grad" if cut.around is not None else "differentiable_op"
