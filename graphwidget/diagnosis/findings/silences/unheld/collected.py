@@ -36,7 +36,7 @@ def collected(record: Record) -> list[Collected]:
         tree = syntax.parse(run.source)
         if tree is None:
             continue
-        others = (one for one in record.runs.values() if one is not run and one.file == run.file)
+        others = (one for one in Cells.of(record).latest if one is not run and one.file == run.file)
         trees = [syntax.parse(one.source) for one in others]
         elsewhere = {name for other in trees if other is not None for name in syntax.words_in(other)}
         found += [one for one in _left(run, tree.body) if one.name not in elsewhere]
