@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from typing import NamedTuple
 
+from graphwidget.diagnosis.findings.refusals.gradients.adapted import adapted
 from graphwidget.diagnosis.findings.refusals.makers import line_that_made
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cause import expression
@@ -40,7 +41,12 @@ def explain(record: Record, call: BackwardCall) -> Finding:
     name = _name(call, index)
     root, shown = root_name(call), f"`{name}`" if name else "an input"
     start = call.roots[0] if len(call.roots) == 1 else None
+    other = adapted(record, call, root)
+    if other is not None:
+        name, shown = name or other.name, f"`{name or other.name}`"
     why = (
+        _Why(other.text, other.place, other.fixes) if other is not None else None
+    ) or (
         _leaf_root(record, call, start, root, shown, name)
         or _stepped(record, call, given[index] if 0 <= index < len(given) else None, root, shown)
         or _cut(record, call, root, name, shown)
@@ -50,7 +56,7 @@ def explain(record: Record, call: BackwardCall) -> Finding:
     return Finding(
         "no_grad",
         "error",
-        f"{why.text}{'' if start is not None and start.is_leaf else _reached_instead(record, call, root)}",
+        f"{why.text}{'' if other is not None or (start is not None and start.is_leaf) else _reached_instead(record, call, root)}",
         f"{shown[0].upper()}{shown[1:]} is not part of the graph of `{root}`.",
         call.n,
         tensor=name,
