@@ -242,7 +242,8 @@ def _starved(before: Account, after: Account, finding: Finding, call: BackwardCa
     If each call of the line that failed had reached it, or the fix is known to cut it off, it must get one behind that
     call too.
     """
-    trained = [path for path in before.reached if not before.moved or path in before.moved]
+    steps = before.moved or (after.moved if not before.errors else ())  # a program whose steps changed nothing
+    trained = [path for path in before.reached if not steps or path in before.moved]
     lost = [path for path in trained if path not in after.reached]
     if not lost and _went_on(after):
         wanted = {*fix.starves, *before.steady}

@@ -36,6 +36,7 @@ class Program:
 def program(monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
     for name in ("__init__", "zero_grad"):  # which `begin` replaces for good
         monkeypatch.setattr(torch.optim.Optimizer, name, getattr(torch.optim.Optimizer, name))
+    monkeypatch.setattr(nn.Parameter, "__new__", nn.Parameter.__new__)
     one = Program()
     one.mode.begin()
     yield one
@@ -148,3 +149,14 @@ def test_a_copy_of_a_buffer_is_made_of_no_parameter_that_was_copied_before(progr
     copied = copy.deepcopy(block).requires_grad_(False)
     program.at(9)
     assert not program.measured(copied(torch.ones(2, 3)) * copied.mask).behind_root
+
+
+def test_a_parameter_of_a_computed_value(program: Program) -> None:
+    w = torch.ones(3, requires_grad=True)
+    program.names[id(w)] = "w"
+    program.at(3)
+    nn.Parameter(torch.zeros(3))
+    made = nn.Parameter(w * 2)
+    assert type(made) is nn.Parameter and made.is_leaf
+    (cut,) = program.mode.measured(None).cuts
+    assert (cut.by, cut.lines[0].line, cut.leaves) == ("Parameter", 3, ("w",))

@@ -23,6 +23,7 @@ _OF_INDICES = ("argmax", "argmin", "argsort", "indices", "long", "int", "bool", 
 
 
 _WHY = {
+    "Parameter": "`nn.Parameter` makes a new leaf, to which no graph leads",
     "detach": "`detach` cuts the graph there",
     "detach_": "`detach_` cuts the graph there",
     "data": "`.data` cuts the graph there",

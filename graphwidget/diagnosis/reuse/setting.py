@@ -223,8 +223,11 @@ class Setting:
         Nothing else that has a graph takes part in such a term: detached, it would have no effect on any gradient. A
         running total is no such term: its terms have had their gradients.
         """
-        if self.reuse.same_root or self.carried_state:
-            return False
+        return not self.reuse.same_root and not self.carried_state and self.adds_the_old_part
+
+    @cached_property
+    def adds_the_old_part(self) -> bool:
+        """The same, of a state, too, as of the elements that earlier passes have left in a list."""
         graph, reuse = self.reuse.graph, self.reuse
         mixed = (reuse.leading_to(reuse.boundary) & reuse.new) - reuse.made_of_the_old
         if not reuse.brings_leaves:

@@ -132,7 +132,9 @@ def _fixes(record: Record, forward: _Forward, written: ast.expr, keyed: bool, pa
     for option in _options(cells, forward, called):
         edits = text_edit.with_argument(spot[0], text, called, f"{option}={name}")
         new = f"{ast.unparse(called)[:-1]}{', ' if called.args or called.keywords else ''}{option}={name})"
-        yield Fix("use_input", f"Compute it with `{name}`: {short(new)} ({where(forward.place)}).", at=spot, edits=edits)
+        yield Fix(
+            "use_input", f"Compute it with `{name}`: {short(new)} ({where(forward.place)}).", at=spot, edits=edits
+        )
     if called.keywords or any(isinstance(one, ast.Starred) for one in called.args):
         return
     module, given = ast.unparse(called.func), ", ".join(map(ast.unparse, called.args))
@@ -162,7 +164,7 @@ def _module_call(statement: ast.stmt, forward: _Forward, paths: tuple[str, ...])
 def _leads_to(module: str, path: str) -> bool:
     """Whether a leaf may be a part of what a line calls `module`; a variable may have another name elsewhere."""
     rest = module.partition(".")[2]
-    return path.startswith(f"{module}.") or path.startswith(f"{module}[") or bool(rest and f".{rest}." in path)
+    return path.startswith((f"{module}.", f"{module}[")) or bool(rest and f".{rest}." in path)
 
 
 def _options(cells: Cells, forward: _Forward, called: ast.Call) -> list[str]:

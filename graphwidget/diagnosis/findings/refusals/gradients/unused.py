@@ -43,21 +43,25 @@ def explain(record: Record, call: BackwardCall) -> Finding:
     start = call.roots[0] if len(call.roots) == 1 else None
     other = adapted(record, call, root)
     if other is not None:
-        name, shown = name or other.name, f"`{name or other.name}`"
+        name = name or other.name
+        return _finding(call, root, name, _Why(other.text, other.place, other.fixes))
     why = (
-        _Why(other.text, other.place, other.fixes) if other is not None else None
-    ) or (
         _leaf_root(record, call, start, root, shown, name)
         or _stepped(record, call, given[index] if 0 <= index < len(given) else None, root, shown)
         or _cut(record, call, root, name, shown)
         or _cut_ahead(record, given[index] if 0 <= index < len(given) else None, root, shown)
         or _left_out(record, call, root, name, shown)
     )
+    instead = "" if start is not None and start.is_leaf else _reached_instead(record, call, root)
+    return _finding(call, root, name, why._replace(text=f"{why.text}{instead}"))
+
+
+def _finding(call: BackwardCall, root: str, name: str | None, why: _Why) -> Finding:
     return Finding(
         "no_grad",
         "error",
-        f"{why.text}{'' if other is not None or (start is not None and start.is_leaf) else _reached_instead(record, call, root)}",
-        f"{shown[0].upper()}{shown[1:]} is not part of the graph of `{root}`.",
+        why.text,
+        f"{f'`{name}`' if name else 'An input'} is not part of the graph of `{root}`.",
         call.n,
         tensor=name,
         made_at=why.place,
