@@ -14,7 +14,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from graphwidget.arguments import check_has_graph, no_grad_reason, refuses_unknown_options, tensors_in
-from graphwidget.notebook.session import begin_tracking, current, current_tracker, end_tracking
+from graphwidget.notebook.session import begin_tracking, current, current_tracker, end_tracking, ended_tracker
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torch.autograd.graph import GradientEdge
 
     from graphwidget.capture.tracker import Tracker
-    from graphwidget.model import BackwardCall, Finding, Forecast, Prediction, Snapshot, Steps
+    from graphwidget.model import BackwardCall, Finding, Findings, Forecast, Prediction, Snapshot, Steps
     from graphwidget.notebook.views.widget import AutogradView
 
 __all__ = ["explain", "forecast", "predict", "snapshot", "steps", "track", "view"]
@@ -249,14 +249,17 @@ def predict(
 
 
 @refuses_unknown_options
-def explain(error_or_tensor: BaseException | torch.Tensor | None = None) -> list[Finding]:
+def explain(error_or_tensor: BaseException | torch.Tensor | None = None) -> Findings:
     """What went wrong, or would: which call freed what, what carried it over, and what helps.
+
+    The answer is a list of findings. Printed, or at the end of a cell, it is read as text.
 
     Parameters
     ----------
     error_or_tensor
         An exception that a cell or a backward call raised, a tensor whose backward would raise, or nothing: the last
-        error, else what looks wrong now.
+        error, else what looks wrong now. After a `track()` block, outside of a notebook with the extension: an error
+        of that block, or nothing.
 
     Raises
     ------
@@ -282,20 +285,29 @@ def explain(error_or_tensor: BaseException | torch.Tensor | None = None) -> list
     if error_or_tensor is not None and not isinstance(error_or_tensor, BaseException):
         check_has_graph(error_or_tensor, "explain")
     tracker = current_tracker()
+    ended = ended_tracker()
+    if (
+        tracker is None
+        and ended is not None
+        and (error_or_tensor is None or isinstance(error_or_tensor, BaseException))
+    ):
+        tracker = ended[0]
     if tracker is None:
         raise RuntimeError(
             "graphwidget.explain() tells what was recorded, and nothing is: run %load_ext graphwidget before your "
             "cells, or your code inside `with graphwidget.track():`."
         )
-    found = list(tracker.findings())
+    from graphwidget.model import Findings
+
+    found = Findings(tracker.findings())
     if error_or_tensor is None:
         return found
     if isinstance(error_or_tensor, BaseException):
-        return [finding for finding in found if _is_of(finding, tracker, error_or_tensor)]
+        return Findings(finding for finding in found if _is_of(finding, tracker, error_or_tensor))
     from graphwidget.notebook.live import take_graphs
 
     below = set(take_graphs([error_or_tensor], tracker, {}).uid)
-    return [finding for finding in found if below & {finding.node_uid, *finding.uids}]
+    return Findings(finding for finding in found if below & {finding.node_uid, *finding.uids})
 
 
 def _is_of(finding: Finding, tracker: Tracker, error: BaseException) -> bool:

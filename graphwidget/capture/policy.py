@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from graphwidget.capture.calls.policy import CallPolicy
+from graphwidget.capture.calls.counting.policy import CallPolicy
 
 __all__ = ["TrackerPolicy"]
 

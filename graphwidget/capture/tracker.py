@@ -21,10 +21,10 @@ import torch
 
 from graphwidget import torch_internals as ti
 from graphwidget.capture import tensor_swaps
+from graphwidget.capture.calls.counting.models import CountedCall, event_of
 from graphwidget.capture.calls.history import History
 from graphwidget.capture.calls.hues import Hues
 from graphwidget.capture.calls.log import CallLog, Forecaster
-from graphwidget.capture.calls.models import CountedCall, event_of
 from graphwidget.capture.calls.retention import RetentionSamples
 from graphwidget.capture.cell_reading import CellReading, WhenIdle
 from graphwidget.capture.cell_runs import CellRuns

@@ -12,14 +12,12 @@ Three numbers name things, and they are never mixed:
 * **n** numbers backward calls from 0, in the order in which they began.
 """
 
-from graphwidget.model.comparison import Comparison, VariableChange
 from graphwidget.model.cutting import cut, cut_edit
 from graphwidget.model.edits import TextEdit
+from graphwidget.model.findings import Finding, Findings
 from graphwidget.model.fixes import Fix, Trial
-from graphwidget.model.graph import Node, SavedTensor, Snapshot
-from graphwidget.model.lineage import FrozenModule, Lineage, MeasuredCut, TextLine
-from graphwidget.model.nonfinite import NonFinite
-from graphwidget.model.parts import (
+from graphwidget.model.graph.comparison import Comparison, VariableChange
+from graphwidget.model.graph.parts import (
     KEEPS_MEMORY,
     Kind,
     Leaf,
@@ -36,6 +34,11 @@ from graphwidget.model.parts import (
     is_notebooks,
     spot_text,
 )
+from graphwidget.model.graph.snapshot import Node, SavedTensor, Snapshot
+from graphwidget.model.measured.lineage import FrozenModule, Lineage, MeasuredCut, TextLine
+from graphwidget.model.measured.scenes import Recomputed, RunningModule, Scene, Sight, Value
+from graphwidget.model.measured.starved import KeptGradients, StarvedParameters, UnheldLeaf
+from graphwidget.model.nonfinite import NonFinite
 from graphwidget.model.predictions import Answer, Prediction
 from graphwidget.model.records import (
     BackwardCall,
@@ -43,7 +46,6 @@ from graphwidget.model.records import (
     CellRun,
     Drawing,
     Event,
-    Finding,
     Forecast,
     InnerCall,
     Look,
@@ -51,9 +53,7 @@ from graphwidget.model.records import (
     Record,
     Write,
 )
-from graphwidget.model.scenes import Recomputed, RunningModule, Scene, Sight, Value
 from graphwidget.model.sizes import bytes_text, type_text
-from graphwidget.model.starved import KeptGradients, StarvedParameters, UnheldLeaf
 from graphwidget.model.steps import Step, Steps
 from graphwidget.model.verdicts import Verdict
 
@@ -70,6 +70,7 @@ __all__ = [
     "Drawing",
     "Event",
     "Finding",
+    "Findings",
     "Fix",
     "Forecast",
     "KEEPS_MEMORY",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from graphwidget.model.edits import TextEdit
-from graphwidget.model.parts import spot_text
+from graphwidget.model.graph.parts import spot_text
 
 __all__ = ["Fix", "Trial"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from graphwidget.model.graph import Node
-from graphwidget.model.parts import Place
+from graphwidget.model.graph.parts import Place
+from graphwidget.model.graph.snapshot import Node
 
 __all__ = ["NonFinite"]
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import zlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from graphwidget.model.findings import Finding
 from graphwidget.model.fixes import Fix
-from graphwidget.model.graph import Node, SavedTensor, Snapshot
-from graphwidget.model.lineage import Lineage
-from graphwidget.model.parts import ModuleCall, Place, TensorRef
-from graphwidget.model.scenes import Scene
-from graphwidget.model.starved import KeptGradients, StarvedParameters, UnheldLeaf
+from graphwidget.model.graph.parts import ModuleCall, Place, TensorRef
+from graphwidget.model.graph.snapshot import Node, SavedTensor, Snapshot
+from graphwidget.model.measured.lineage import Lineage
+from graphwidget.model.measured.scenes import Scene
+from graphwidget.model.measured.starved import KeptGradients, StarvedParameters, UnheldLeaf
 
 __all__ = [
     "BackwardCall",
@@ -192,57 +192,6 @@ class InnerCall:
     call: BackwardCall
     grad_enabled: bool = True
     freed_at: Place | None = None
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing worth saying. Plain text only.
-
-    Examples
-    --------
-    >>> import torch, graphwidget
-    >>> with graphwidget.track() as tracker:
-    ...     w = torch.ones(3, requires_grad=True)
-    ...     loss = w.exp().sum()
-    ...     loss.backward()
-    ...     try:
-    ...         loss.backward()
-    ...     except RuntimeError:
-    ...         pass
-    >>> finding = tracker.findings()[0]
-    >>> finding.kind, finding.severity, finding.node
-    ('second_backward', 'error', 'ExpBackward0')
-    """
-
-    kind: Literal["second_backward", "inplace", "leak", "no_grad", "refused", "silent"]
-    severity: Literal["error", "warning", "info"]
-    text: str
-    headline: str = ""
-    call: int | None = None
-    node: str = ""
-    node_uid: int | None = None
-    made_at: Place | None = None
-    carriers: tuple[str, ...] = ()
-    freed_by: int | None = None
-    tensor: str | None = None
-    modified_at: Place | None = None
-    failed_at: Place | None = None  # the line that raised, where `made_at` is another one and there is no call
-    modified_by: str = ""  # the statement there
-    bytes: int = 0
-    path: tuple[str, ...] = ()  # from the root to the failing node: variables and the node's name
-    uids: tuple[int, ...] = ()  # nodes to show when the finding is chosen
-    fixes: tuple[Fix, ...] = ()
-    cause: Place | None = None  # where a person should look first
-    freed_at: Place | None = None
-    stored_at: Place | None = None  # the line that keeps a graph
-    cut_at: Place | None = None  # the line that leaves the graph
-    names: tuple[str, ...] = ()  # the tensors, parameters and variables that it is about, as the user would write them
-
-    def key(self, fix: Fix) -> int:
-        """A number that names a fix of this finding, the same in all findings that are made of the same record."""
-        return zlib.crc32(repr((self.kind, self.call, fix.id, fix.at, fix.edit, fix.edits)).encode()) or 1
-
-    unexplained: str = ""  # the whole message of an error whose reason is not known
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, overload
 
-from graphwidget.model.graph import Node, SavedTensor
+from graphwidget.model.graph.snapshot import Node, SavedTensor
 from graphwidget.model.records import Forecast
 
 __all__ = ["Step", "Steps"]

@@ -11,8 +11,8 @@ import os
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from graphwidget.capture.calls.counting.models import CountedCall, Model
 from graphwidget.capture.calls.history import History
-from graphwidget.capture.calls.models import CountedCall, Model
 from graphwidget.model import BackwardCall, CellRun, Event, Finding, Place, Record, Snapshot
 from graphwidget.record.codec import Codec
 from graphwidget.record.frames import Frame, body, first_number, frames

@@ -16,7 +16,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from graphwidget.capture.calls.models import CountedCall
+from graphwidget.capture.calls.counting.models import CountedCall
 from graphwidget.model import BackwardCall, CellRun, Event, Finding, Place, Snapshot
 from graphwidget.record.codec import Codec
 from graphwidget.record.frames import TooLarge, packed, small

@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 from cells import Notebook
 
-from graphwidget.capture.calls.policy import CallPolicy
+from graphwidget.capture.calls.counting.policy import CallPolicy
 from graphwidget.capture.lines.ranges import Ranges
 from graphwidget.capture.policy import TrackerPolicy
 from graphwidget.engine.forecast import forecast

@@ -87,7 +87,27 @@ def test_tracking_a_script_records_its_calls() -> None:
     w.grad = None
 
 
-def test_explaining_without_tracking_says_what_to_do() -> None:
+def test_findings_are_read_as_text_also_after_the_block() -> None:
+    error = None
+    with gw.track():
+        loss = w.exp().sum()
+        loss.backward()
+        try:
+            loss.backward()
+        except RuntimeError as raised:
+            error = raised
+    assert error is not None
+    told = gw.explain()
+    text = str(told)
+    assert text == repr(told) == str(told[0]) and text.splitlines()[0] == "✕ ② needs saved tensors that ① freed."
+    assert "  1. " in text and repr(told[0]) == "<Finding second_backward: ② needs saved tensors that ① freed.>"
+    assert gw.explain(error) == told and str(gw.explain(ValueError())) == "No finding."
+    with pytest.raises(RuntimeError, match="nothing is"):
+        gw.explain(loss)  # of a tensor only what happened in a block is known, not what came after
+
+
+def test_explaining_without_tracking_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_ended", [])
     with pytest.raises(RuntimeError, match="load_ext graphwidget"):
         gw.explain()
 

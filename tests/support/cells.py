@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from graphwidget.capture.calls.policy import CallPolicy
+from graphwidget.capture.calls.counting.policy import CallPolicy
 from graphwidget.capture.policy import TrackerPolicy
 from graphwidget.capture.tracker import Tracker
 from graphwidget.engine.forecast import forecast

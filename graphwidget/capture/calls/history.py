@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
-from graphwidget.capture.calls.models import CountedCall, record_of
+from graphwidget.capture.calls.counting.models import CountedCall, record_of
 from graphwidget.model import BackwardCall, Event, Place, Snapshot
 
 __all__ = ["Follower", "History", "size_of"]

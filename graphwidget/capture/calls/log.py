@@ -25,10 +25,13 @@ import torch
 
 from graphwidget import torch_internals as ti
 from graphwidget.capture.calls.carriers import Carriers
+from graphwidget.capture.calls.counting.models import CountedCall, Model
+from graphwidget.capture.calls.counting.policy import CallPolicy
+from graphwidget.capture.calls.counting.recognition import Recognition
+from graphwidget.capture.calls.counting.steady import SteadyCalls
 from graphwidget.capture.calls.graph_reader import GraphReader
 from graphwidget.capture.calls.hues import Hues
 from graphwidget.capture.calls.inner import InnerCalls
-from graphwidget.capture.calls.models import CountedCall, Model
 from graphwidget.capture.calls.name_search import NameSearch
 from graphwidget.capture.calls.outcome import (
     Outcome,
@@ -42,11 +45,8 @@ from graphwidget.capture.calls.outcome import (
     with_later_facts,
 )
 from graphwidget.capture.calls.pending import PendingCall, engine_arguments, given, record_of_pending
-from graphwidget.capture.calls.policy import CallPolicy
 from graphwidget.capture.calls.reachable import grads_now, numbers_by_path
-from graphwidget.capture.calls.recognition import Recognition
 from graphwidget.capture.calls.retention import due
-from graphwidget.capture.calls.steady import SteadyCalls
 from graphwidget.capture.graph.freed import Freed
 from graphwidget.capture.graph.identity import Identity
 from graphwidget.capture.graph.walk import live_nodes

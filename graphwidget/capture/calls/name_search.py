@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from types import FrameType
 
-from graphwidget.capture.calls.policy import CallPolicy
+from graphwidget.capture.calls.counting.policy import CallPolicy
 from graphwidget.capture.owners.search import Search
 
 __all__ = ["NameSearch"]

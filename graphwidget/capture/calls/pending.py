@@ -7,7 +7,7 @@ from array import array
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from graphwidget.capture.calls.models import Model
+from graphwidget.capture.calls.counting.models import Model
 from graphwidget.capture.calls.outcome import Outcome, bytes_behind, failed_node, only_one, stopped_at
 from graphwidget.capture.graph.freed import Freed
 from graphwidget.model import KEEPS_MEMORY, BackwardCall, Forecast, InnerCall, Kind, Place, Snapshot, torch_messages

@@ -22,16 +22,16 @@ import { follow, Kernel, type Model } from "../state/kernel.ts";
 import { count } from "../state/say.ts";
 import { type Actions, type Context, type State, shown } from "../state/state.ts";
 import { Store } from "../state/store.ts";
+import { guessActions } from "./actions/guess.ts";
+import { kernelActions, problem, statusAnswer } from "./actions/kernel.tsx";
+import { pictureActions } from "./actions/picture.ts";
+import { followPresenting, stageActions } from "./actions/stage.ts";
+import { stepActions } from "./actions/step.ts";
 import { Frame } from "./frame.tsx";
-import { guessActions } from "./guess_actions.ts";
 import { followHeight, type Height } from "./height.ts";
 import { keepHome } from "./home.ts";
-import { kernelActions, problem, statusAnswer } from "./kernel_actions.tsx";
 import { listenToKeys } from "./keyboard.ts";
-import { pictureActions } from "./picture_actions.ts";
 import { receivePictures } from "./receive.ts";
-import { followPresenting, stageActions } from "./stage_actions.ts";
-import { stepActions } from "./step_actions.ts";
 import { findSubject } from "./subject.ts";
 
 /** Widths in px. Below the first the panel is under the drawing; below the second the stepper is over the timeline. */

@@ -5,7 +5,7 @@ from array import array
 import pytest
 from cells import NO_TIME, Notebook
 
-from graphwidget.capture.calls.policy import CallPolicy
+from graphwidget.capture.calls.counting.policy import CallPolicy
 from graphwidget.capture.graph.freed import Freed
 from graphwidget.engine.forecast import forecast
 

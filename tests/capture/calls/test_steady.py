@@ -5,7 +5,7 @@ from unittest.mock import Mock
 import pytest
 from cells import ALL_IN_FULL, NO_TIME, Notebook
 
-from graphwidget.capture.calls.steady import SteadyCalls
+from graphwidget.capture.calls.counting.steady import SteadyCalls
 from graphwidget.capture.writes.optimizer_steps import OptimizerSteps
 from graphwidget.diagnosis.diagnose import diagnose
 

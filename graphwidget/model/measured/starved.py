@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from graphwidget.model.parts import Place
+from graphwidget.model.graph.parts import Place
 
 __all__ = ["KeptGradients", "StarvedParameters", "UnheldLeaf"]
 

@@ -1,16 +1,16 @@
 /** Actions of the user on the picture: selecting, opening, searching, showing a part, exporting. */
 
-import type { Canvas } from "../canvas/canvas.ts";
-import type { Picture } from "../drawing/picture.ts";
-import type { Lens } from "../lens/lens.ts";
-import { focusedElement } from "../page/elements.ts";
-import { presentOf, search as searchNodes } from "../picture/fold/index.ts";
-import type { Item } from "../picture/scene/types.ts";
-import { isAsked } from "../state/guess.ts";
-import { count } from "../state/say.ts";
-import { type Context, type PictureActions, type Show, type State, shown } from "../state/state.ts";
-import { copyText, savePicture } from "./export.ts";
-import { problem, statusAnswer } from "./kernel_actions.tsx";
+import type { Canvas } from "../../canvas/canvas.ts";
+import type { Picture } from "../../drawing/picture.ts";
+import type { Lens } from "../../lens/lens.ts";
+import { focusedElement } from "../../page/elements.ts";
+import { presentOf, search as searchNodes } from "../../picture/fold/index.ts";
+import type { Item } from "../../picture/scene/types.ts";
+import { isAsked } from "../../state/guess.ts";
+import { count } from "../../state/say.ts";
+import { type Context, type PictureActions, type Show, type State, shown } from "../../state/state.ts";
+import { copyText, savePicture } from "../export.ts";
+import { problem, statusAnswer } from "./kernel.tsx";
 
 /** Selecting, and opening groups. */
 function selecting(

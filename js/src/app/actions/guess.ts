@@ -1,11 +1,11 @@
 /** Predicting what a call does: marks, then the call, then how right they were. */
 
-import type { Picture } from "../drawing/picture.ts";
-import type { Root } from "../picture/model.ts";
-import type { Guess } from "../state/guess.ts";
-import { backwardName } from "../state/say.ts";
-import type { Context, GuessActions } from "../state/state.ts";
-import { problem, statusAnswer } from "./kernel_actions.tsx";
+import type { Picture } from "../../drawing/picture.ts";
+import type { Root } from "../../picture/model.ts";
+import type { Guess } from "../../state/guess.ts";
+import { backwardName } from "../../state/say.ts";
+import type { Context, GuessActions } from "../../state/state.ts";
+import { problem, statusAnswer } from "./kernel.tsx";
 
 export function guessActions(context: Context, picture: Picture): GuessActions {
   const { state, kernel, set } = context;

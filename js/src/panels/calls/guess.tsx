@@ -1,14 +1,14 @@
 /** Predict first: what is asked, all slots as a list, the call, and how right the answers were. */
 
 import type { VNode } from "preact";
-import { Prose } from "../page/glyphs.tsx";
-import { Glyph } from "../page/marks.tsx";
-import { type Mark, path, rect, shape } from "../picture/marks.ts";
-import { orderOfCall } from "../picture/model.ts";
-import { type ChoiceNode, choices, type Guess, scoreText } from "../state/guess.ts";
-import type { Compared } from "../state/replies.ts";
-import { backwardName, join } from "../state/say.ts";
-import { Button, Mute, type PanelProps } from "./parts.tsx";
+import { Prose } from "../../page/glyphs.tsx";
+import { Glyph } from "../../page/marks.tsx";
+import { type Mark, path, rect, shape } from "../../picture/marks.ts";
+import { orderOfCall } from "../../picture/model.ts";
+import { type ChoiceNode, choices, type Guess, scoreText } from "../../state/guess.ts";
+import type { Compared } from "../../state/replies.ts";
+import { backwardName, join } from "../../state/say.ts";
+import { Button, Mute, type PanelProps } from "../parts.tsx";
 
 /** More slots than this are not listed one by one. */
 const MOST_SLOTS = 400;

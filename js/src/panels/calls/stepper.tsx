@@ -2,10 +2,10 @@
 
 import type { VNode } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { Prose } from "../page/glyphs.tsx";
-import { orderOfCall } from "../picture/model.ts";
-import { keyOf, lastStep, nodesIn, PACES, stepText, stepTitle, subjects, type Walk } from "../state/steps.ts";
-import { Button, Mute, type PanelProps, Terms, Tool } from "./parts.tsx";
+import { Prose } from "../../page/glyphs.tsx";
+import { orderOfCall } from "../../picture/model.ts";
+import { keyOf, lastStep, nodesIn, PACES, stepText, stepTitle, subjects, type Walk } from "../../state/steps.ts";
+import { Button, Mute, type PanelProps, Terms, Tool } from "../parts.tsx";
 
 type Props = Pick<PanelProps, "context"> & { walk: Walk };
 

@@ -24,9 +24,9 @@ from time import perf_counter
 from typing import Any
 
 from graphwidget import torch_internals as ti
-from graphwidget.capture.calls.models import Model, Models
+from graphwidget.capture.calls.counting.models import Model, Models
+from graphwidget.capture.calls.counting.policy import CallPolicy
 from graphwidget.capture.calls.pending import PendingCall, Signature, given
-from graphwidget.capture.calls.policy import CallPolicy
 from graphwidget.capture.calls.reachable import reachable_nodes, root_node
 from graphwidget.capture.calls.retention import due
 from graphwidget.capture.graph.freed import Freed

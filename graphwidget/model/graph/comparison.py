@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from graphwidget.model.parts import Kind, SlotState
+from graphwidget.model.graph.parts import Kind, SlotState
 from graphwidget.model.sizes import bytes_text
 
 if TYPE_CHECKING:
-    from graphwidget.model.graph import Node, SavedTensor, Snapshot
+    from graphwidget.model.graph.snapshot import Node, SavedTensor, Snapshot
 
 __all__ = ["Comparison", "VariableChange", "compare"]
 

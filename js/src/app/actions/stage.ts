@@ -1,10 +1,10 @@
 /** Presenting: large type, the picture, one finding; and the view beside the notebook. */
 
-import type { Viewport } from "../canvas/viewport.ts";
-import { setAttribute } from "../page/elements.ts";
-import { follow, type Model } from "../state/kernel.ts";
-import type { Context, StageActions } from "../state/state.ts";
-import { statusAnswer } from "./kernel_actions.tsx";
+import type { Viewport } from "../../canvas/viewport.ts";
+import { setAttribute } from "../../page/elements.ts";
+import { follow, type Model } from "../../state/kernel.ts";
+import type { Context, StageActions } from "../../state/state.ts";
+import { statusAnswer } from "./kernel.tsx";
 
 /** JupyterLab's command, and its words in the menu. */
 const COMMAND = "notebook:create-output-view";

@@ -1,11 +1,11 @@
 /** Stepping through one call: asks the kernel for its steps, and moves the drawing from one to the next. */
 
-import type { Picture } from "../drawing/picture.ts";
-import { Refused } from "../state/kernel.ts";
-import type { Replies } from "../state/replies.ts";
-import { type Context, position, type StepActions } from "../state/state.ts";
-import { keyOf, lastStep, NORMAL, PACES, type StepSubject, subjects, type Walk } from "../state/steps.ts";
-import { readPicture } from "./receive.ts";
+import type { Picture } from "../../drawing/picture.ts";
+import { Refused } from "../../state/kernel.ts";
+import type { Replies } from "../../state/replies.ts";
+import { type Context, position, type StepActions } from "../../state/state.ts";
+import { keyOf, lastStep, NORMAL, PACES, type StepSubject, subjects, type Walk } from "../../state/steps.ts";
+import { readPicture } from "../receive.ts";
 
 const TIMEOUT_MS = 20_000;
 /** Sentences are asked for when fewer than this many steps are left that have some. */

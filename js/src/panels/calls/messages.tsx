@@ -1,9 +1,9 @@
 /** Top of the panel: the call that runs or waits, or the last answer. Bottom: an option for the next call. */
 
 import type { VNode } from "preact";
-import { join } from "../state/say.ts";
-import type { Running } from "../state/state.ts";
-import { Button, type PanelProps } from "./parts.tsx";
+import { join } from "../../state/say.ts";
+import type { Running } from "../../state/state.ts";
+import { Button, type PanelProps } from "../parts.tsx";
 
 function RunningCall({ running, cancel }: { running: Running; cancel(): void }): VNode {
   const { what, behind } = running;

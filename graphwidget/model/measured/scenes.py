@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from graphwidget.model.parts import Place
+from graphwidget.model.graph.parts import Place
 
 __all__ = ["Recomputed", "RunningModule", "Scene", "Sight", "Value"]
 

@@ -1,15 +1,22 @@
 /** Requests of the view to the kernel, and the texts for the answers. */
-import { Prose } from "../page/glyphs.tsx";
-import { Button } from "../panels/parts.tsx";
-import { type Fix, orderOfCall, type Root } from "../picture/model.ts";
-import { isAsked } from "../state/guess.ts";
-import { NoAnswer, Refused } from "../state/kernel.ts";
-import type { Answer, Args, Question } from "../state/replies.ts";
-import { backwardName, cellList } from "../state/say.ts";
-import { type Context, type KeptOrNot, type KernelActions, type Mode, type Preview, position } from "../state/state.ts";
-import { saveFile } from "./export.ts";
-import { isHere } from "./home.ts";
-import { readPicture } from "./receive.ts";
+import { Prose } from "../../page/glyphs.tsx";
+import { Button } from "../../panels/parts.tsx";
+import { type Fix, orderOfCall, type Root } from "../../picture/model.ts";
+import { isAsked } from "../../state/guess.ts";
+import { NoAnswer, Refused } from "../../state/kernel.ts";
+import type { Answer, Args, Question } from "../../state/replies.ts";
+import { backwardName, cellList } from "../../state/say.ts";
+import {
+  type Context,
+  type KeptOrNot,
+  type KernelActions,
+  type Mode,
+  type Preview,
+  position,
+} from "../../state/state.ts";
+import { saveFile } from "../export.ts";
+import { isHere } from "../home.ts";
+import { readPicture } from "../receive.ts";
 
 const QUEUED_MS = 700;
 const FORECAST_MS = 6000;

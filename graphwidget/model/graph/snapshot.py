@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
 
-from graphwidget.model.comparison import Comparison, compare
-from graphwidget.model.exports import Exportable
-from graphwidget.model.parts import (
+from graphwidget.model.graph.comparison import Comparison, compare
+from graphwidget.model.graph.exports import Exportable
+from graphwidget.model.graph.parts import (
     KEEPS_MEMORY,
     Kind,
     Leaf,

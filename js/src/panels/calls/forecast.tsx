@@ -1,12 +1,12 @@
 /** The forecast of a backward for both buttons: computed, never run. */
 
 import type { ComponentChildren, VNode } from "preact";
-import { CheckGlyph, OctagonGlyph, type OrderOf, Prose } from "../page/glyphs.tsx";
-import { orderOfCall } from "../picture/model.ts";
-import type { Forecast, Forecasts } from "../state/replies.ts";
-import { backwardName, count } from "../state/say.ts";
-import type { Mode, Preview } from "../state/state.ts";
-import { Button, Mute, type PanelProps, Row, Table } from "./parts.tsx";
+import { CheckGlyph, OctagonGlyph, type OrderOf, Prose } from "../../page/glyphs.tsx";
+import { orderOfCall } from "../../picture/model.ts";
+import type { Forecast, Forecasts } from "../../state/replies.ts";
+import { backwardName, count } from "../../state/say.ts";
+import type { Mode, Preview } from "../../state/state.ts";
+import { Button, Mute, type PanelProps, Row, Table } from "../parts.tsx";
 
 const MODES: readonly Mode[] = ["backward", "retain"];
 const MOST_LEAVES = 12;
