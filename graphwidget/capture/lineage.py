@@ -158,6 +158,8 @@ class LineageMode(TorchFunctionMode):
             return
         if by == "grad":
             return  # a gradient is no value that the tensor was computed from
+        if by.endswith("_like") or by.startswith("new_"):
+            return  # of the shape alone
         if by in _AS_NUMBERS:
             if with_graph:
                 self._numbers_leave(self._cut(by, with_graph, into=False), result)

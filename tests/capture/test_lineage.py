@@ -160,3 +160,10 @@ def test_a_parameter_of_a_computed_value(program: Program) -> None:
     assert type(made) is nn.Parameter and made.is_leaf
     (cut,) = program.mode.measured(None).cuts
     assert (cut.by, cut.lines[0].line, cut.leaves) == ("Parameter", 3, ("w",))
+
+
+def test_what_has_only_the_shape_of_a_value_leaves_no_graph(program: Program) -> None:
+    w = torch.ones(3, requires_grad=True)
+    program.at(3)
+    torch.ones_like(w * 2), torch.rand_like(w), (w * 2).new_zeros(2)
+    assert not program.mode.measured(None).cuts

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from graphwidget.diagnosis.no_graph.cutting import cuts_in, outside_of_cuts
+from graphwidget.diagnosis.no_graph.cutting import NOT_DIFFERENTIABLE, cuts_in, outside_of_cuts
 from graphwidget.diagnosis.no_graph.measured import cut_at
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.pytorch import grad_modes
-from graphwidget.model import CellRun, Record
+from graphwidget.model import CellRun, MeasuredCut, Record
 
 __all__ = ["cuts_behind", "why_cut"]
 
@@ -63,13 +63,34 @@ def cuts_behind(record: Record, path: str) -> list[Cut]:
     written = _in_text(record, path)
     if written is None or record.lineage is None:
         return written or []
-    found = [
-        cut
-        for one in reversed(record.lineage.cuts)
-        if path in one.leaves and (cut := cut_at(record, one)) is not None and not _only_shown(cut.statement)
-    ]
+    measured = record.lineage.cuts
+    found = _measured(record, {path})
+    copied: set[str] = set() if found else set(_of_a_copy(measured, path))
+    found = found or _measured(record, copied)
     lines = {(one.run.run, one.statement.lineno) for one in found}
-    return [one for one in written if (one.run.run, one.statement.lineno) in lines] or found or written
+    confirmed = [one for one in written if (one.run.run, one.statement.lineno) in lines]
+    # What was drawn or chosen is seldom meant to have a derivative: first comes another line that cuts.
+    known = [*confirmed, *found] if all(map(_is_chosen, confirmed)) else confirmed
+    known = known or written
+    return written if copied and all(map(_is_chosen, known)) else sorted(known, key=_is_chosen)
+
+
+def _measured(record: Record, leaves: Collection[str]) -> list[Cut]:
+    """The lines that cut off values computed from one of some leaves, the last one first."""
+    cuts = reversed(record.lineage.cuts) if record.lineage is not None else ()
+    made = (cut_at(record, one) for one in cuts if not set(leaves).isdisjoint(one.leaves))
+    return [cut for cut in made if cut is not None and not _only_shown(cut.statement)]
+
+
+def _is_chosen(cut: Cut) -> bool:
+    return cut.by in _OF_INDICES or cut.by.strip("_") in NOT_DIFFERENTIABLE
+
+
+def _of_a_copy(measured: Iterable[MeasuredCut], path: str) -> Iterator[str]:
+    """Leaves that have the same place in another object: the program may compute with a copy of what it trains."""
+    inside = re.findall(r"\.\w+|\[[^]]*\]", path)
+    names = {name for one in measured for name in one.leaves}
+    yield from (name for name in names if len(inside) > 1 and name.endswith("".join(inside[-3:])))
 
 
 def _in_text(record: Record, path: str) -> list[Cut] | None:

@@ -2,6 +2,8 @@
 
 from told import findings_of
 
+from graphwidget.diagnosis.source import text_edit
+
 GAN = """
 class Model:
     def __init__(self):
@@ -90,3 +92,30 @@ def test_the_price_of_the_same_backward_twice_says_what_it_adds():
         "w = torch.ones(3, requires_grad=True)\nloss = w.exp().sum()", "loss.backward()\nloss.backward()"
     )
     assert "the same once more" in next(fix.price for fix in found.fixes if fix.id == "retain_graph_earlier_call")
+
+
+def test_losses_that_go_backward_one_by_one_are_added_up():
+    cell = (
+        "net, opt = nn.Sequential(nn.Linear(2, 2), nn.Tanh()), None\nout = net(torch.ones(3, 2))\nseen = []\n"
+        "for k in (1.0, 2.0):\n    loss = (out - k).pow(2).sum()\n    loss.backward()\n    seen.append(loss.item())"
+    )
+    (found,) = findings_of(cell)
+    fix = next(fix for fix in found.fixes if fix.id == "single_backward_sum")
+    new = text_edit.apply(cell, fix.edits).splitlines()
+    assert fix.verified and new[3:] == [
+        "total = 0.0",
+        "for k in (1.0, 2.0):",
+        "    loss = (out - k).pow(2).sum()",
+        "    total = total + loss",
+        "    seen.append(loss.item())",
+        "total.backward()",
+    ]
+
+
+def test_losses_whose_gradients_are_used_one_by_one_are_not_added_up():
+    cell = (
+        "net = nn.Sequential(nn.Linear(2, 2), nn.Tanh())\nout = net(torch.ones(3, 2))\n"
+        "for k in (1.0, 2.0):\n    loss = (out - k).pow(2).sum()\n    loss.backward()\n    print(net[0].weight.grad.norm())"
+    )
+    (found,) = findings_of(cell)
+    assert not any(fix.id == "single_backward_sum" for fix in found.fixes)
