@@ -217,7 +217,7 @@ _BUILT_AFTER: Ladder = (
     ),
     Rung(
         lambda case: case.other_step_trains_the_old_part and detach.in_earlier_call(case) is not None,
-        (detach.in_earlier_call, detach.propose, recompute.propose),
+        (detach.in_earlier_call, recompute.propose),
         "The step was for other weights than those of the old part: the earlier call should not have run it.",
     ),
     Rung(

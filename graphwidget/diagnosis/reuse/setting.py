@@ -228,11 +228,21 @@ class Setting:
     @cached_property
     def adds_the_old_part(self) -> bool:
         """The same, of a state, too, as of the elements that earlier passes have left in a list."""
-        graph, reuse = self.reuse.graph, self.reuse
-        mixed = (reuse.leading_to(reuse.boundary) & reuse.new) - reuse.made_of_the_old
+        graph = self.reuse.graph
+        return all(graph.name_of(i) in _ADDING or scales(graph, i) for i in self._mixed)
+
+    @property
+    def divides_by_their_number(self) -> bool:
+        """Whether the old part may be counted where it is added, as in a mean: without it, other terms weigh more."""
+        return any(self.reuse.graph.name_of(i) in ("MeanBackward0", "DivBackward0") for i in self._mixed)
+
+    @cached_property
+    def _mixed(self) -> frozenset[int]:
+        """The nodes that join the old part and others on the way to the root."""
+        reuse = self.reuse
         if not reuse.brings_leaves:
-            mixed = set(reuse.new)  # there is no other term
-        return all(graph.name_of(i) in _ADDING or scales(graph, i) for i in mixed)
+            return frozenset(reuse.new)  # there is no other term
+        return frozenset((reuse.leading_to(reuse.boundary) & reuse.new) - reuse.made_of_the_old)
 
     @property
     def one_cell_builds_the_rest(self) -> bool:

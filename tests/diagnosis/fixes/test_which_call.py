@@ -96,8 +96,10 @@ def test_the_price_of_the_same_backward_twice_says_what_it_adds():
 
 def test_losses_that_go_backward_one_by_one_are_added_up():
     cell = (
-        "net, opt = nn.Sequential(nn.Linear(2, 2), nn.Tanh()), None\nout = net(torch.ones(3, 2))\nseen = []\n"
-        "for k in (1.0, 2.0):\n    loss = (out - k).pow(2).sum()\n    loss.backward()\n    seen.append(loss.item())"
+        "net = nn.Sequential(nn.Linear(2, 2), nn.Tanh())\nout, seen = net(torch.ones(3, 2)), []\n"
+        "opt = torch.optim.SGD(net.parameters(), 0.1)\n"
+        "for k in (1.0, 2.0):\n    loss = (out - k).pow(2).sum()\n    loss.backward()\n    seen.append(loss.item())\n"
+        "opt.step()"
     )
     (found,) = findings_of(cell)
     fix = next(fix for fix in found.fixes if fix.id == "single_backward_sum")
@@ -109,6 +111,7 @@ def test_losses_that_go_backward_one_by_one_are_added_up():
         "    total = total + loss",
         "    seen.append(loss.item())",
         "total.backward()",
+        "opt.step()",
     ]
 
 
@@ -119,3 +122,8 @@ def test_losses_whose_gradients_are_used_one_by_one_are_not_added_up():
     )
     (found,) = findings_of(cell)
     assert not any(fix.id == "single_backward_sum" for fix in found.fixes)
+
+
+def test_a_list_of_which_the_mean_is_taken_is_not_emptied():
+    cell = KEPT.format(more="", given="", beside="", each="(a.mean() for a in self.acts)) / len((self.acts)")
+    assert first(cell).id == "detach"

@@ -70,9 +70,14 @@ def _with_old_terms(case: Case) -> list[str]:
     """The container whose old elements are only added to the loss; empty: there is none, or it is read elsewhere."""
     paths = [local(path) for path in case.reuse.carrier_paths]
     held = {path.split("[", 1)[0] for path in paths}
-    if len(held) != 1 or not all("[" in path for path in paths) or not case.setting.adds_the_old_part:
+    if len(held) != 1 or not all("[" in path for path in paths):
+        return []
+    if not case.setting.adds_the_old_part or case.setting.divides_by_their_number:
         return []
     (container,) = held
+    added = (o for o in case.reuse.graph.owners if o.node in case.reuse.new)
+    if not any(local(one.path).startswith(f"{container}[") for one in added):
+        return []  # this pass has put nothing in
     texts = [run.source for run in case.setting.reuse.record.runs.values()]
     uses = _Uses(texts, container.rsplit(".", 1)[-1])
     steps = [s for text in texts for s in syntax.nodes_of(text) if isinstance(s, ast.stmt) and not hasattr(s, "body")]

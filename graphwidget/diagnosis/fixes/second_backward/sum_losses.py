@@ -123,7 +123,8 @@ def _summed_in_loop(setting: Setting) -> _Sum:
 def _added_up(setting: Setting, text: str, loop: ast.For | ast.While) -> _Sum:
     """``total = total + loss`` in place of ``loss.backward()``, and one call behind the loop.
 
-    Not where something in the loop uses the gradients, or clears them, or has other calls.
+    Only where a step follows the loop, for all its losses; not where something in the loop uses the gradients, or
+    clears them, or has other calls.
     """
     place = setting.reuse.later.place
     call = syntax.statements_at(text, place.line or 0)[-1]
@@ -131,6 +132,9 @@ def _added_up(setting: Setting, text: str, loop: ast.For | ast.While) -> _Sum:
     inside = [one for one in ast.walk(loop) if isinstance(one, ast.Call)]
     verbs = [syntax.last_name(ast.unparse(one.func)) for one in inside]
     reads = any(isinstance(one, ast.Attribute) and one.attr == "grad" for one in ast.walk(loop))
+    behind = (name for one in syntax.behind(text, loop) for name in syntax.calls_in(one))
+    if not any(syntax.last_name(name) == "step" for name in behind):
+        return "total.backward()", (), at(place)
     if root is None or verbs.count("backward") != 1 or reads or loop.orelse or {"step", "zero_grad"} & set(verbs):
         return "total.backward()", (), at(place)
     known = syntax.names_in(syntax.parse(text) or loop)
