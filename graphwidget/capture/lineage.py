@@ -102,6 +102,7 @@ class LineageMode(TorchFunctionMode):
     def begin(self) -> None:
         """Measure from now on."""
         self._watch_optimizers()
+        self._watch_parameters()
         self.__enter__()
 
     def called(self, outputs: Any = ()) -> None:
@@ -140,6 +141,17 @@ class LineageMode(TorchFunctionMode):
     def _place(self, cut: _Cut, leaf: Any) -> None:
         if leaf is not None:
             cut.positions.update(self._positions.get(leaf, ()))
+
+    def _watch_parameters(self) -> None:
+        """A parameter that is made of a computed value is a new leaf. No mode is told of that operation."""
+        made = torch.nn.Parameter.__new__
+
+        def new(cls: Any, data: Any = None, *args: Any, **kwargs: Any) -> Any:
+            if isinstance(data, torch.Tensor) and data.grad_fn is not None:
+                self._cut("Parameter", [data], into=False)
+            return made(cls, data, *args, **kwargs)
+
+        torch.nn.Parameter.__new__ = new  # type: ignore[method-assign, assignment]
 
     # ------------------------------------------------------------------ operations
 

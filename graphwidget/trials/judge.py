@@ -244,6 +244,8 @@ def _starved(before: Account, after: Account, finding: Finding, call: BackwardCa
     """
     moved = before.moved or after.moved  # what is no parameter of an optimizer was not trained before either
     trained = [path for path in before.reached if not moved or path in moved]
+    if after.moved and not before.moved and not before.errors:
+        trained = []  # a program whose steps changed nothing
     lost = [path for path in trained if path not in after.reached]
     if not lost and _went_on(after):
         wanted = {*fix.starves, *before.steady}

@@ -23,7 +23,7 @@ SECONDS = 10.0  # that it may take, if the program itself took less than a quart
 
 def wants_lineage(ran: Ran) -> bool:
     """Whether a finding depends on which line cut the graph."""
-    return any(finding.kind == "no_grad" for finding in ran.findings) or bool(ran.record.starved)
+    return any(finding.kind == "no_grad" for finding in ran.findings) or bool(ran.record.starved or ran.record.idle)
 
 
 def with_lineage(ran: Ran, seconds: float | None) -> Ran:

@@ -16,6 +16,7 @@ __all__ = ["MOST_TRIED", "Trials", "can_be_tried", "in_order", "try_fixes", "wit
 MOST_TRIED = 3
 MOST_JOINED = 3  # further trials, of fixes for the errors to which others have led
 ONE_OF = ("no_grad",)  # kinds of findings of whose fixes one is right: each is of another line that may be the cause
+_FAILED = 2  # the rank of a fix that its trial has shown to be wrong
 SECONDS = 10.0  # that one trial may take, if the program itself took less than half of that
 
 
@@ -66,10 +67,15 @@ def try_fixes(ran: Ran, how: Trials) -> tuple[Finding, ...]:
 
 
 def _left(finding: Finding, fixes: list[Fix]) -> list[Fix]:
-    """The fixes to show. Of lines that may each have cut the graph, the one that passed was it."""
-    if finding.kind not in ONE_OF or not _any_passed(fixes):
+    """The fixes to show: beside one that passed none that failed, which somebody might take all the same.
+
+    Of lines that may each have cut the graph, the one that passed was it.
+    """
+    if not _any_passed(fixes):
         return fixes
-    return [fix for fix in fixes if fix.tried is not None and not fix.tried.partly]
+    if finding.kind in ONE_OF:
+        return [fix for fix in fixes if fix.tried is not None and not fix.tried.partly]
+    return [fix for fix in fixes if _rank(fix) < _FAILED]
 
 
 def _any_passed(fixes: Iterable[Fix]) -> bool:
@@ -111,7 +117,7 @@ def in_order(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
 def _rank(fix: Fix) -> int:
     if fix.tried is None or not fix.tried.decides or fix.tried.partly:
         return 1
-    return 0 if fix.tried.passed else 2
+    return 0 if fix.tried.passed else _FAILED
 
 
 class _Budget:

@@ -36,6 +36,7 @@ class Program:
 def program(monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
     for name in ("__init__", "zero_grad"):  # which `begin` replaces for good
         monkeypatch.setattr(torch.optim.Optimizer, name, getattr(torch.optim.Optimizer, name))
+    monkeypatch.setattr(nn.Parameter, "__new__", nn.Parameter.__new__)
     one = Program()
     one.mode.begin()
     yield one
@@ -198,3 +199,21 @@ def test_what_has_only_the_form_of_a_value_does_not_come_from_it(program: Progra
     program.mode.called((torch.zeros_like(state) + w.new_zeros(3) + w).sum())
     cuts = program.mode.measured(None).cuts
     assert [(cut.lines[0].line, cut.used) for cut in cuts] == [(1, False)]
+
+
+def test_a_parameter_of_a_computed_value(program: Program) -> None:
+    w = torch.ones(3, requires_grad=True)
+    program.names[id(w)] = "w"
+    program.at(3)
+    nn.Parameter(torch.zeros(3))
+    made = nn.Parameter(w * 2)
+    assert type(made) is nn.Parameter and made.is_leaf
+    (cut,) = program.mode.measured(None).cuts
+    assert (cut.by, cut.lines[0].line, cut.leaves) == ("Parameter", 3, ("w",))
+
+
+def test_what_has_only_the_shape_of_a_value_leaves_no_graph(program: Program) -> None:
+    w = torch.ones(3, requires_grad=True)
+    program.at(3)
+    torch.ones_like(w * 2), torch.rand_like(w), (w * 2).new_zeros(2)
+    assert not program.mode.measured(None).cuts

@@ -34,13 +34,14 @@ from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.diagnosis.source.paths import is_assignable
+from graphwidget.diagnosis.source.paths import is_code
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, names, no_gradient, short
 from graphwidget.model import CellRun, Finding, Fix, Place, Record, SlotState, torch_messages
 
+_MOST_GIVEN = 4  # tensors whose values a copy is given one by one
 _PATH = re.compile(r"[\w.]+")  # a path that can be assigned, alone or in a longer expression
 
 
@@ -268,11 +269,11 @@ def _copied(failure: Failure) -> Finding:
     made = failure.made(failure.computed(found[0])) if len(found) == 1 else ""
     simple = bool(failure.line) and 0 < len(found) <= 3 and all(_PATH.fullmatch(path) for path in found)
     cut = [f"{path} = {path}.detach()" for path in found]
-    few = bool(failure.line) and 0 < len(found) <= 3 and all(map(is_assignable, found))
-    kept_alone = (
-        _without_graphs(failure, copies[0], found) if few and (not simple or failure.before_a_backward) else None
-    )
-    fix = kept_alone or (
+    is_module = itself is not None and itself.kind == "module"
+    values = _values_copied(failure, copies, found)
+    if values is not None and (failure.before_a_backward or not is_module):
+        simple = False  # what is cut off before the copy gets no gradient any more
+    fix = (
         failure.fix(
             "detach",
             f"Cut {'them' if len(found) > 1 else 'it'} off first: " + ", ".join(f"`{one}`" for one in cut) + ".",
@@ -281,7 +282,8 @@ def _copied(failure: Failure) -> Finding:
             price="No gradient flows back through it from then on.",
         )
         if simple
-        else failure.fix(
+        else values
+        or failure.fix(
             "copy_weights",
             "Copy only the weights: make a new object and `load_state_dict` the old one's `state_dict()`. Or let go of "
             "what was computed before the copy, if nothing reads it any more.",
@@ -296,20 +298,25 @@ def _copied(failure: Failure) -> Finding:
     )
 
 
-def _without_graphs(failure: Failure, copy: ast.Call, found: tuple[str, ...]) -> Fix | None:
-    """Copy what was computed without its graph, and leave the original as it is: a backward may need it.
+def _values_copied(failure: Failure, copies: list[ast.Call], found: tuple[str, ...]) -> Fix | None:
+    """``deepcopy(x, {id(x.h): x.h.detach().clone()})``: the copy gets values, and `x` stays as it is.
 
-    `deepcopy` takes what its second argument, the memo, has for an `id` instead of a copy.
+    Of a list whose elements were computed, it gets those of all.
     """
-    if len(copy.args) != 1 or copy.keywords:
+    if len(copies) != 1 or len(copies[0].args) != 1 or copies[0].keywords or not all(map(is_code, found)):
         return None
-    several = len(found) > 1
-    each, of_all = ("t", f" for t in ({', '.join(found)})") if several else (found[0], "")
-    new = f"{ast.unparse(copy)[:-1]}, {{id({each}): {each}.detach().clone(){of_all}}})"
+    lists = [re.sub(r"\[\d+\]$", "", path) for path in found]
+    given = [*dict.fromkeys(f"*{one}" if lists.count(one) > 1 else path for one, path in zip(lists, found))]
+    if not 0 < len(given) <= _MOST_GIVEN:
+        return None
+    memo = f"id(one): one.detach().clone() for one in ({', '.join(given)}{',' if len(given) == 1 else ''})"
+    if given == [*found[:1]]:
+        memo = f"id({found[0]}): {found[0]}.detach().clone()"
+    new = f"{ast.unparse(copies[0])[:-1]}, {{{memo}}})"
     return failure.fix(
         "detach",
-        f"Copy {'these' if several else 'it'} without {'their graphs' if several else 'its graph'}: {short(new)}.",
-        text_edit.replace_node(failure.place.cell, failure.cell, copy, new),
+        f"Give the copy {'their' if len(found) > 1 else 'its'} values without a graph: {short(new, 120)}.",
+        text_edit.replace_node(failure.place.cell, failure.cell, copies[0], new),
         price="No gradient flows back through the copy.",
     )
 

@@ -14,6 +14,7 @@ from graphwidget.diagnosis.reuse.carrier import Carrier
 from graphwidget.diagnosis.reuse.graph_paths import Tensor, path_to_failure
 from graphwidget.diagnosis.reuse.reuse import reuse_of
 from graphwidget.diagnosis.reuse.setting import Setting
+from graphwidget.diagnosis.reuse.stored import stored_at
 from graphwidget.diagnosis.source.paths import is_code, local
 from graphwidget.diagnosis.wording import in_iteration, iteration_text, number, opening, root_name, spoken, when, where
 from graphwidget.model import BackwardCall, Finding, Fix, Record
@@ -48,6 +49,7 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         uids=failed_node.uids(reuse.graph, call),
         fixes=fixes_of(FIXES["second_backward"], Case(setting)),
         cause=Carrier(setting).built_at,
+        stored_at=stored_at(record, filter(None, [carrier])),
         names=_names(setting, call.carriers),
     )
 

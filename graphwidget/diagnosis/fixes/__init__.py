@@ -196,6 +196,11 @@ _BUILT_AFTER: Ladder = (
         "An optimizer calls its closure several times in a step, and each time with other weights.",
     ),
     Rung(
+        clear.keeps_old_terms,
+        (clear.propose, detach.propose),
+        "Old elements of a list that are only added to the loss have no effect on any gradient.",
+    ),
+    Rung(
         lambda case: case.stepped and case.setting.only_added,
         (recompute.propose,),
         "A term of the loss that is detached no longer counts.",
@@ -214,6 +219,11 @@ _BUILT_AFTER: Ladder = (
         lambda case: not case.reuse.starved and case.setting.made_in_same_pass,
         (recompute.propose, detach.propose),
         "What one pass made and later passes use is a cache: each pass should compute it.",
+    ),
+    Rung(
+        lambda case: case.other_step_trains_the_old_part and detach.in_earlier_call(case) is not None,
+        (detach.in_earlier_call, recompute.propose),
+        "The step was for other weights than those of the old part: the earlier call should not have run it.",
     ),
     Rung(
         lambda case: not case.reuse.starved and case.stepped,

@@ -15,7 +15,7 @@ from graphwidget.diagnosis.source.cells import Cells, Spot
 from graphwidget.diagnosis.wording import at
 from graphwidget.model import Place, Record, Write
 
-__all__ = ["HandedIn", "handed_in"]
+__all__ = ["HandedIn", "argument_of", "handed_in"]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def handed_in(record: Record, write: Write, name: str) -> HandedIn | None:
         if origin is None:
             return None
         name = origin
-        given = _argument(cells, caller, found, name) if caller is not None else None
+        given = argument_of(cells, caller, found, name) if caller is not None else None
         if given is None:
             return HandedIn(made, used=used)
         name, depth = given, depth - 1
@@ -144,7 +144,7 @@ def _statement(cells: Cells, place: Place | None) -> ast.stmt | None:
     return found[-1] if found and not hasattr(found[-1], "body") else None
 
 
-def _argument(
+def argument_of(
     cells: Cells, caller: Place, found: tuple[ast.ClassDef | None, ast.FunctionDef], parameter: str
 ) -> str | None:
     """What the calling line hands in for a parameter, as it is written there; None: unknown."""

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable
 from itertools import count
+from typing import TypeGuard
 
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
@@ -31,8 +32,12 @@ def without(cell: int | None, text: str, statement: ast.stmt | ast.expr, cut: st
     again = [(n, kept) for n in nodes if isinstance(n, ast.Call) and (kept := _made_again(n)) is not None]
     if again:
         return tuple(e for n, kept in again for e in text_edit.replace_node(cell, text, n, ast.unparse(kept)))
+    if cut == "Parameter":
+        return _not_as_parameter(cell, text, statement)
     if "tensor(" in ast.unparse(statement) or cut not in LEFT_OUT:
         return ()
+    if cut == "item" and (numbers := [n for n in nodes if _makes_number(n)]):
+        return tuple(e for n in numbers for e in text_edit.replace_node(cell, text, n, _in_brackets(n.args[0])))
     cuts: list[tuple[ast.expr, ast.expr]] = [(n.func, n) for n in nodes if isinstance(n, ast.Call) and not n.args]
     cuts += [(n, n) for n in nodes if isinstance(n, ast.Attribute) and cut == "data"]
     return tuple(
@@ -40,6 +45,35 @@ def without(cell: int | None, text: str, statement: ast.stmt | ast.expr, cut: st
         for function, whole in cuts
         if isinstance(function, ast.Attribute) and function.attr == cut
     )
+
+
+def _makes_number(node: ast.AST) -> TypeGuard[ast.Call]:
+    """``float(x)``, of something that a line computes."""
+    called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "float"
+    return called and isinstance(node, ast.Call) and len(node.args) == 1 and not isinstance(node.args[0], ast.Constant)
+
+
+def _in_brackets(node: ast.expr) -> str:
+    """The text of an expression, which may stand in place of a call."""
+    plain = isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    return ast.unparse(node) if plain else f"({ast.unparse(node)})"
+
+
+def _not_as_parameter(cell: int | None, text: str, statement: ast.stmt | ast.expr) -> Edits:
+    """``self.w = kernel`` for ``self.w = nn.Parameter(kernel)``.
+
+    An attribute of another module may be a parameter there, in whose place nothing else can be put before it is gone.
+    """
+    made = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and _last(n) == "Parameter" and len(n.args) == 1]
+    edits = [e for n in made for e in text_edit.replace_node(cell, text, n, _in_brackets(n.args[0]))]
+    if isinstance(statement, ast.stmt) and edits:
+        gone = [f"del {target}" for target in source.targets(statement) if target.count(".") > 1]
+        edits += text_edit.insert_before(cell, text, statement, gone)
+    return tuple(edits)
+
+
+def _last(call: ast.Call) -> str:
+    return source.last_name(ast.unparse(call.func))
 
 
 def _made_again(node: ast.Call) -> ast.expr | None:
@@ -67,12 +101,14 @@ def stacked(cell: int | None, text: str, statement: ast.stmt) -> tuple[str, Edit
     elsewhere may hold numbers, or it is none.
     """
     calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and ast.unparse(n.func) == "torch.tensor"]
-    if len(calls) != 1 or len(calls[0].args) != 1 or any(one.arg == "dtype" for one in calls[0].keywords):
+    if len(calls) != 1 or len(calls[0].args) != 1:
         return "", ()
     given = calls[0].args[0]
+    types = [ast.unparse(one.value) for one in calls[0].keywords if one.arg == "dtype"]
     new = _stack(given) if isinstance(given, (ast.List, ast.Tuple)) else ""
     if not new and _holds_tensors(text, given):
         new = f"torch.stack({ast.unparse(given)})"
+    new += f".to({types[0]})" if new and types else ""
     return (new, text_edit.replace_node(cell, text, calls[0], new)) if new else ("", ())
 
 

@@ -27,6 +27,7 @@ _WHY = {
     "tolist": "`tolist` makes Python numbers",
     "numpy": "`numpy` makes an array",
     "tensor": "`torch.tensor` makes a new leaf",
+    "Parameter": "`nn.Parameter` makes a new leaf",
     "indices": "indices have no derivative",
 }
 
@@ -50,6 +51,8 @@ def cause_of(record: Record, cut: Cut) -> Cause:
     )
     shown = ".data" if cut.by == "data" else cut.by
     sentence = f"Compute the loss without `{shown}` ({where(place)})."
+    if cut.by == "Parameter":
+        sentence = f"Use what was computed itself, and make no parameter of it ({where(place)})."
     stacked, stacking = restore_graph.stacked(run.cell, run.source, statement) if cut.by == "tensor" else ("", ())
     if stacking:
         sentence, edits = f"Write {short(stacked)} in place of `torch.tensor` ({where(place)}).", stacking

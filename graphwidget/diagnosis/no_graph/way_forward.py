@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from graphwidget.diagnosis.no_graph.cutting import cuts_in, outside_of_cuts
+from graphwidget.diagnosis.no_graph.cutting import NOT_DIFFERENTIABLE, cuts_in, outside_of_cuts
 from graphwidget.diagnosis.no_graph.measured import cut_at
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.pytorch import grad_modes
-from graphwidget.model import CellRun, Record
+from graphwidget.model import CellRun, MeasuredCut, Record
 
 __all__ = ["COMPARING", "cuts_behind", "why_cut"]
 
@@ -25,6 +25,7 @@ _OF_INDICES = ("argmax", "argmin", "argsort", "indices", "long", "int", "bool", 
 COMPARING = ("gt", "ge", "lt", "le", "eq", "ne")
 
 _WHY = {
+    "Parameter": "`nn.Parameter` makes a new leaf, to which no graph leads",
     "detach": "`detach` cuts the graph there",
     "detach_": "`detach_` cuts the graph there",
     "data": "`.data` cuts the graph there",
@@ -72,7 +73,10 @@ def cuts_behind(record: Record, path: str, position: tuple[int, int] | None = No
     written = _in_text(record, path)
     if written is None or record.lineage is None:
         return written or []
-    lost = [one for one in reversed(record.lineage.cuts) if path in one.leaves or position in one.positions]
+    measured = record.lineage.cuts
+    lost = [one for one in reversed(measured) if path in one.leaves or position in one.positions]
+    copied: set[str] = set() if lost else set(_of_a_copy(measured, path))
+    lost = lost or [one for one in reversed(measured) if copied.intersection(one.leaves)]
     found = [
         cut
         for one in [one for one in lost if one.used] or [one for one in lost if one.used is None]
@@ -80,7 +84,21 @@ def cuts_behind(record: Record, path: str, position: tuple[int, int] | None = No
     ]
     lines = {(one.run.run, one.statement.lineno) for one in found}
     confirmed = [one for one in written if (one.run.run, one.statement.lineno) in lines]
-    return confirmed or found or ([] if lost else written)
+    # What was drawn or chosen is seldom meant to have a derivative: first comes another line that cuts.
+    known = [*confirmed, *found] if all(map(_is_chosen, confirmed)) else confirmed
+    known = known or ([] if lost and not copied else written)
+    return written if copied and all(map(_is_chosen, known)) else sorted(known, key=_is_chosen)
+
+
+def _is_chosen(cut: Cut) -> bool:
+    return cut.by in _OF_INDICES or cut.by.strip("_") in NOT_DIFFERENTIABLE
+
+
+def _of_a_copy(measured: Iterable[MeasuredCut], path: str) -> Iterator[str]:
+    """Leaves that have the same place in another object: the program may compute with a copy of what it trains."""
+    inside = re.findall(r"\.\w+|\[[^]]*\]", path)
+    names = {name for one in measured for name in one.leaves}
+    yield from (name for name in names if len(inside) > 1 and name.endswith("".join(inside[-3:])))
 
 
 def _in_text(record: Record, path: str) -> list[Cut] | None:

@@ -84,8 +84,10 @@ class NamedEdges:
             return names or frozenset()
         key = (names, tensor, place.cell, place.line, place.outer_cell, place.outer_line)  # the same in every iteration
         if key not in self._read:
-            read = {name for line in _lines(place) for name in self._names_read(*line)}
-            known = frozenset(name for name in names if root_of(name) in read) or names
+            reads = [self._names_read(*line) for line in _lines(place)]
+            # A variable that the line reads is the tensor itself. An attribute may have another root in its function.
+            known = names & self._now[tensor] & reads[0] if reads else frozenset[str]()
+            known = known or frozenset(name for name in names if any(root_of(name) in read for read in reads)) or names
             newer = self._read_of_others.get(source_line(place), set()) - self._now[tensor]
             self._read[key] = known - newer or names - newer or known
         return self._read[key]

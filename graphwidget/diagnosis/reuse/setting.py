@@ -223,13 +223,26 @@ class Setting:
         Nothing else that has a graph takes part in such a term: detached, it would have no effect on any gradient. A
         running total is no such term: its terms have had their gradients.
         """
-        if self.reuse.same_root or self.carried_state:
-            return False
-        graph, reuse = self.reuse.graph, self.reuse
-        mixed = (reuse.leading_to(reuse.boundary) & reuse.new) - reuse.made_of_the_old
+        return not self.reuse.same_root and not self.carried_state and self.adds_the_old_part
+
+    @cached_property
+    def adds_the_old_part(self) -> bool:
+        """The same, of a state, too, as of the elements that earlier passes have left in a list."""
+        graph = self.reuse.graph
+        return all(graph.name_of(i) in _ADDING or scales(graph, i) for i in self._mixed)
+
+    @property
+    def divides_by_their_number(self) -> bool:
+        """Whether the old part may be counted where it is added, as in a mean: without it, other terms weigh more."""
+        return any(self.reuse.graph.name_of(i) in ("MeanBackward0", "DivBackward0") for i in self._mixed)
+
+    @cached_property
+    def _mixed(self) -> frozenset[int]:
+        """The nodes that join the old part and others on the way to the root."""
+        reuse = self.reuse
         if not reuse.brings_leaves:
-            mixed = set(reuse.new)  # there is no other term
-        return all(graph.name_of(i) in _ADDING or scales(graph, i) for i in mixed)
+            return frozenset(reuse.new)  # there is no other term
+        return frozenset((reuse.leading_to(reuse.boundary) & reuse.new) - reuse.made_of_the_old)
 
     @property
     def one_cell_builds_the_rest(self) -> bool:

@@ -127,7 +127,7 @@ def test_a_copy_before_a_backward_leaves_the_original_its_graph(run):
     made = "import copy\nclass A: pass\na = A()\na.x, a.cache = w * 2, {'y': w * 3}"
     copied = "for i in range(2):\n    b = copy.deepcopy(a)\n    a.x.sum().backward()"
     (found, *_) = run(LEAF, made, copied)
-    new = "copy.deepcopy(a, {id(t): t.detach().clone() for t in (a.x, a.cache['y'])})"
+    new = "copy.deepcopy(a, {id(one): one.detach().clone() for one in (a.x, a.cache['y'])})"
     assert any(new in line for line in found.fixes[0].edit)
 
 

@@ -1,4 +1,4 @@
-# verified: retain_graph_earlier_call recompute_in_loop
+# verified: retain_graph_earlier_call recompute_in_loop detach
 # %%
 import torch, torch.nn as nn
 from functools import partial

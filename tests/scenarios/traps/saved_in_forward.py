@@ -1,4 +1,4 @@
-# verified: detach
+# verified: clear_buffer detach
 # %%
 import torch
 from torch import nn

@@ -260,6 +260,18 @@ class Case:
         same = (earlier.cell, earlier.line) == (later.cell, later.line)
         return bool(name) and same and any(handed.search(line) for line in frames)
 
+    @cached_property
+    def other_step_trains_the_old_part(self) -> bool:
+        """Whether an optimizer that has made no step between the calls holds leaves of the old part.
+
+        So the later call is the one that trains them, as a generator's loss trains the generator; the earlier call,
+        whose step was for other weights, had no use for the old part.
+        """
+        if not self.stepped or self.reuse.steps_modified_the_old_part or self.setting.repeated:
+            return False
+        leaves = (self.reuse.graph.leaves.get(i) for i in reachable(self.reuse.graph, self.reuse.boundary))
+        return any(".param_groups[" in path for leaf in leaves if leaf is not None for path in leaf.paths)
+
     # plans
 
     @cached_property

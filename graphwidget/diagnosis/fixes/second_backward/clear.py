@@ -3,7 +3,8 @@
 A simulation on the graph cannot show whether that helps: a loop over an emptied list ends early, without an error. Nor
 can a trial, where a pass asks the list for its best element before it adds one: it runs, and has forgotten the others.
 So a container is emptied only if the program surely fills it again before it reads it. This is read from the text; in
-doubt there is no such fix.
+doubt there is no such fix. Or its old elements are terms of the loss, and nothing else: then they have no effect on any
+gradient, whether they are detached or gone.
 """
 
 from __future__ import annotations
@@ -31,9 +32,14 @@ def makes_sense(case: Case) -> bool:
     return bool(_emptied(case))
 
 
+def keeps_old_terms(case: Case) -> bool:
+    """Whether the carriers are elements of a container of which one line reads all, as terms of the loss."""
+    return bool(_with_old_terms(case))
+
+
 def propose(case: Case) -> Fix:
     """``memory.clear()`` after the earlier call."""
-    reuse, emptied = case.reuse, _emptied(case)
+    reuse, emptied = case.reuse, _emptied(case) or _with_old_terms(case)
     names, clear = " and ".join(f"`{path}`" for path in emptied), [_clearing(case, path) for path in emptied]
     at = after_call(case.setting, reuse.earlier, reuse.later.carriers[:1])
     edits: Edits = ()
@@ -58,6 +64,28 @@ def _emptied(case: Case) -> list[str]:
     if beside is None or not all(_is_refilled(case.setting, path) for path in beside):
         return []
     return [*held, *beside]
+
+
+def _with_old_terms(case: Case) -> list[str]:
+    """The container whose old elements are only added to the loss; empty: there is none, or it is read elsewhere."""
+    paths = [local(path) for path in case.reuse.carrier_paths]
+    held = {path.split("[", 1)[0] for path in paths}
+    if len(held) != 1 or not all("[" in path for path in paths):
+        return []
+    if not case.setting.adds_the_old_part or case.setting.divides_by_their_number:
+        return []
+    (container,) = held
+    added = (o for o in case.reuse.graph.owners if o.node in case.reuse.new)
+    if not any(local(one.path).startswith(f"{container}[") for one in added):
+        return []  # this pass has put nothing in
+    texts = [run.source for run in case.setting.reuse.record.runs.values()]
+    uses = _Uses(texts, container.rsplit(".", 1)[-1])
+    steps = [s for text in texts for s in syntax.nodes_of(text) if isinstance(s, ast.stmt) and not hasattr(s, "body")]
+    reading = [s for s in steps if uses.mentions(s) and not uses.fills(s) and not uses.makes(s)]
+    put_in = {name for s in steps for whole in filled(s) for name in syntax.words_in(whole)} - {uses.name}
+    alone = len(reading) == 1 and not put_in & (syntax.words_in(reading[0]) - {"self"})
+    heads = any(uses.mentions(_head(s)) for text in texts for s in syntax.nodes_of(text) if isinstance(s, syntax.LOOPS))
+    return [container] if alone and not heads and begins_empty(texts, container) else []
 
 
 def _clearing(case: Case, container: str) -> str:
@@ -125,9 +153,15 @@ class _Uses:
     def first(self, body: Collection[ast.stmt]) -> str | None:
         """What comes first in some statements, ``fill`` or ``read``; None: neither."""
         named = (step for step in in_running_order(self.texts, body) if self.mentions(step))
-        return next(("fill" if self._fills(step) else "read" for step in named), None)
+        return next(("fill" if self.fills(step) else "read" for step in named), None)
 
-    def _fills(self, step: ast.stmt) -> bool:
+    def fills(self, step: ast.stmt) -> bool:
         """Whether all that a step does to the container is to put something in."""
         named = [n for n in ast.walk(step) if self.name in (getattr(n, "id", None), getattr(n, "attr", None))]
         return len(named) == 1 and named[0] in list(filled(step))
+
+    def makes(self, step: ast.stmt) -> bool:
+        """Whether a step only assigns a container: ``self.acts, self.weight = [], 0.1``."""
+        assigned = {name.rsplit(".", 1)[-1] for name in syntax.targets(step)}
+        value = syntax.given(step)
+        return self.name in assigned and not self.mentions(value)

@@ -108,11 +108,44 @@ def _summed_in_loop(setting: Setting) -> _Sum:
     text = setting.text_of_cell(place.cell)
     loop = syntax.loop_at(text, place.line) if place.line is not None else None
     summed = syntax.summed(loop, place.line or 0) if isinstance(loop, ast.For) else None
-    if loop is None or summed is None or place.cell is None:
+    if loop is None or place.cell is None:
         return "total.backward()", (), at(place)
+    if summed is None:
+        return _added_up(setting, text, loop)
     whole, new = summed
     return (
         f"{whole}.backward()",
         text_edit.replace_node(place.cell, text, loop, "\n".join(new)),
         (place.cell, loop.lineno),
     )
+
+
+def _added_up(setting: Setting, text: str, loop: ast.For | ast.While) -> _Sum:
+    """``total = total + loss`` in place of ``loss.backward()``, and one call behind the loop.
+
+    Only where a step follows the loop, for all its losses; not where something in the loop uses the gradients, or
+    clears them, or has other calls.
+    """
+    place = setting.reuse.later.place
+    call = syntax.statements_at(text, place.line or 0)[-1]
+    root = syntax.backward_root(ast.unparse(call))
+    inside = [one for one in ast.walk(loop) if isinstance(one, ast.Call)]
+    verbs = [syntax.last_name(ast.unparse(one.func)) for one in inside]
+    reads = any(isinstance(one, ast.Attribute) and one.attr == "grad" for one in ast.walk(loop))
+    behind = (name for one in syntax.behind(text, loop) for name in syntax.calls_in(one))
+    if not any(syntax.last_name(name) == "step" for name in behind):
+        return "total.backward()", (), at(place)
+    if root is None or verbs.count("backward") != 1 or reads or loop.orelse or {"step", "zero_grad"} & set(verbs):
+        return "total.backward()", (), at(place)
+    known = syntax.names_in(syntax.parse(text) or loop)
+    total = next(name for name in ("total", "total_loss", "sum_of_losses", f"all_{len(known)}") if name not in known)
+    lines = text_edit.with_ends(text)
+    indent = " " * loop.col_offset
+    last = loop.end_lineno or loop.lineno
+    end = (last, len(lines[last - 1].rstrip("\r\n")))
+    edits = (
+        *text_edit.insert_before(place.cell, text, loop, [f"{total} = 0.0"]),
+        *text_edit.replace_node(place.cell, text, call, f"{total} = {total} + {root}"),
+        TextEdit(end, end, f"\n{indent}{total}.backward()", place.cell),
+    )
+    return f"{total}.backward()` behind the loop, with `{total} = {total} + {root}", edits, at(place)

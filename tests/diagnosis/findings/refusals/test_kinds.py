@@ -1,6 +1,9 @@
 """Errors with a kind of their own: the tensor and the line by name, also inside methods and helpers."""
 
+import pytest
 from told import findings_of
+
+from graphwidget.diagnosis.source import text_edit
 
 
 def only(*cells: str):
@@ -197,3 +200,22 @@ def test_it_is_not_asked_for_where_the_call_may_be_of_another_tensor() -> None:
         "    net(image).sum().backward()\n    image = image * 2",
     ):
         assert not any(fix.edits for fix in saliency(calls))
+
+
+@pytest.mark.parametrize(
+    ("kept", "memo"),
+    [
+        ("self.state", "{id(self.state): self.state.detach().clone()}"),
+        ("self.seen", "{id(one): one.detach().clone() for one in (*self.seen,)}"),
+    ],
+)
+def test_the_copy_of_an_object_gets_values_in_place_of_what_was_computed(kept, memo):
+    cell = (
+        "import copy\nclass Env:\n    def __init__(self, w):\n        self.w, self.state, self.seen = w, None, None\n"
+        f"    def run(self, x):\n        new = self.w * x\n        {kept} = new if {kept[-4:] == 'tate'} else [new, new * 2]\n"
+        "    def ahead(self):\n        return copy.deepcopy(self)\n"
+        "env = Env(torch.ones(2, requires_grad=True))\nenv.run(3.0)"
+    )
+    (found,) = findings_of(cell, "env.ahead()")
+    assert text_edit.new_text(cell, found.fixes[0].edits).strip() == f"return copy.deepcopy(self, {memo})"
+    assert found.fixes[0].id == "detach" and "goes back" not in found.text

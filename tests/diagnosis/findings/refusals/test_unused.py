@@ -37,3 +37,11 @@ def test_what_an_optimizer_holds_is_not_to_be_allowed_as_unused() -> None:
 def test_what_no_optimizer_holds_may_be_unused() -> None:
     (found,) = findings_of(DATA, ASKED.format(loss="net(x).pow(2).mean()"))
     assert found.fixes[0].id == "allow_unused" and found.fixes[0].edits
+
+
+def test_a_gradient_of_what_is_linear_does_not_depend_on_its_input():
+    helper = "def grad(u, x):\n    return torch.autograd.grad(u.sum(), x, create_graph=True)[0]"
+    cell = "x = torch.ones(3, 1, requires_grad=True)\nnet = nn.Sequential(nn.Linear(1, 4), nn.Linear(4, 1))\ny_x = grad(net(x), x)\ny_xx = grad(y_x, x)"
+    (found,) = findings_of(helper, cell)
+    assert "linear" in found.text and (found.cause.cell, found.cause.line) == (1, 2)
+    assert [fix.id for fix in found.fixes] == ["use_input", "allow_unused"]

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from typing import NamedTuple
 
+from graphwidget.diagnosis.findings.refusals.gradients.adapted import adapted
 from graphwidget.diagnosis.findings.refusals.makers import line_that_made
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cause import expression
@@ -22,6 +23,9 @@ from graphwidget.diagnosis.wording import at, lasting_name, names, own_path, pla
 from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Scene, Snapshot, TensorRef, Write
 
 __all__ = ["explain"]
+
+
+_ZERO = "materialize_grads=True"
 
 
 class _Why(NamedTuple):
@@ -40,18 +44,28 @@ def explain(record: Record, call: BackwardCall) -> Finding:
     name = _name(call, index)
     root, shown = root_name(call), f"`{name}`" if name else "an input"
     start = call.roots[0] if len(call.roots) == 1 else None
+    other = adapted(record, call, root)
+    if other is not None:
+        name = name or other.name
+        return _finding(call, root, name, _Why(other.text, other.place, other.fixes))
     why = (
         _leaf_root(record, call, start, root, shown, name)
         or _stepped(record, call, given[index] if 0 <= index < len(given) else None, root, shown)
         or _cut(record, call, root, name, shown)
         or _cut_ahead(record, given[index] if 0 <= index < len(given) else None, root, shown)
+        or _linear(record, call, root, shown)
         or _left_out(record, call, root, name, shown)
     )
+    instead = "" if start is not None and start.is_leaf else _reached_instead(record, call, root)
+    return _finding(call, root, name, why._replace(text=f"{why.text}{instead}"))
+
+
+def _finding(call: BackwardCall, root: str, name: str | None, why: _Why) -> Finding:
     return Finding(
         "no_grad",
         "error",
-        f"{why.text}{'' if start is not None and start.is_leaf else _reached_instead(record, call, root)}",
-        f"{shown[0].upper()}{shown[1:]} is not part of the graph of `{root}`.",
+        why.text,
+        f"{f'`{name}`' if name else 'An input'} is not part of the graph of `{root}`.",
         call.n,
         tensor=name,
         made_at=why.place,
@@ -286,6 +300,35 @@ def _left_out(record: Record, call: BackwardCall, root: str, name: str | None, s
     return _Why(text, made, _for_unused(record, call, root, name))
 
 
+def _linear(record: Record, call: BackwardCall, root: str, shown: str) -> _Why | None:
+    """The root is a gradient that an earlier call has computed with a graph, with respect to the same leaf.
+
+    What that call differentiated was linear in the leaf: then the gradient does not depend on it.
+    """
+    graph = call.graph
+    made = {at(place) for ref in call.roots if graph is not None and (place := graph.place_of(ref.node)) is not None}
+    asked = {path for ref in call.inputs or () if ref.is_leaf for path in ref.paths}
+    for earlier in reversed(record.calls):
+        same = asked & {path for ref in earlier.inputs or () for path in ref.paths}
+        if (
+            earlier.n < call.n
+            and earlier.create_graph
+            and earlier.result == "ok"
+            and same
+            and at(earlier.place) in made
+        ):
+            text = (
+                f"`{root}` is a gradient with respect to {shown}, which {where(earlier.place)} has computed with a "
+                f"graph. That graph does not lead to {shown}: what was differentiated there is linear in it, so its "
+                "second derivative is zero."
+            )
+            use = Fix("use_input", f"Compute what is differentiated by a function that is not linear in {shown}.")
+            edits = Cells.of(record).with_keyword(at(call.place), _ZERO)
+            zero = Fix("allow_unused", f"If zero is right, pass `{_ZERO}`.", at=at(call.place), edits=edits)
+            return _Why(text, earlier.place, (use, zero))
+    return None
+
+
 def _is_in_module(name: str) -> bool:
     return "." in local(name) and not local(name).endswith(".grad")
 
@@ -313,7 +356,7 @@ def _for_unused(record: Record, call: BackwardCall, root: str, name: str | None)
     statement = cells.statement(spot) if spot is not None else None
     text = cells.text(spot[0]) if spot is not None else ""
     zeros = statement is not None and _computes_with(text, statement)
-    keyword = "materialize_grads=True" if zeros else "allow_unused=True"
+    keyword = _ZERO if zeros else "allow_unused=True"
     edits: text_edit.Edits = ()
     if spot is not None and statement is not None:
         edits = text_edit.with_keyword(spot[0], text, statement, keyword)

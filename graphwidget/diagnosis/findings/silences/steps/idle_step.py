@@ -10,9 +10,9 @@ from graphwidget.diagnosis.findings.no_grad import where_cut, where_made_anew, w
 from graphwidget.diagnosis.findings.silences import unheld
 from graphwidget.diagnosis.findings.silences.cut_before_root import cut_before_root, uncut
 from graphwidget.diagnosis.findings.silences.inner_gradients import graphs_built, inner_gradients, said_of
+from graphwidget.diagnosis.findings.silences.steps import made_anew
 from graphwidget.diagnosis.findings.silences.unheld.leaves import Line
 from graphwidget.diagnosis.findings.silences.unheld.replaced import replaced_at
-from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf
 from graphwidget.diagnosis.no_graph.way_forward import why_cut
 from graphwidget.diagnosis.source import paths, text_edit
 from graphwidget.diagnosis.source import syntax as source
@@ -83,8 +83,9 @@ def _of(
         if leaf is not None:
             line = f"{short(ast.unparse(leaf.call))} ({where(place_of(leaf.run, leaf.statement.lineno))})"
             why += f" {line} makes a new leaf: no graph leads from it to what its value was computed from."
-            cause, fixes = place_of(leaf.run, leaf.statement.lineno), (_handed_on(leaf),)
-            numbers = where_made_numbers(record, call, leaf)
+            cut_off = made_anew.numbers_of(record, step.paths)
+            cause, fixes = place_of(leaf.run, leaf.statement.lineno), (made_anew.handed_on(leaf, cut_off),)
+            numbers = made_anew.place_of_cut(cut_off) or where_made_numbers(record, call, leaf)
             if numbers is not None:
                 why += f" {short(numbers.source)} ({where(numbers)}) had left the graph before."
                 cause, fixes = numbers, (replace(fixes[0], at=at(numbers)),)
@@ -97,6 +98,10 @@ def _of(
             how = f"runs under `{cut.by}`" if cut.around is not None else f"{why_cut(cut.by)}"
             why += f" {line} uses what is computed from them, and {how}."
             fixes, cutting = (uncut(record, call, cut),), (cut.by,)
+        elif parameters := made_anew.as_parameters(record, step.paths):
+            cause = made_anew.place_of_cut(parameters)
+            why += f" {made_anew.said_of(parameters)}"
+            fixes, cutting = (made_anew.not_as_parameters(parameters),), ("Parameter",)
         elif gradients := inner_gradients(record, call, step):
             why += f" {said_of(gradients, named)}"
             cause, fixes, cutting = gradients[0].place, (graphs_built(record, gradients),), ("create_graph",)
@@ -151,16 +156,6 @@ def _of_the_copy(record: Record, owner: str, given: tuple[str, ...], named: tupl
                 edits = text_edit.replace_node(run.cell, run.source, asked[0], f"{new}.parameters()")
                 return Fix("new_optimizer", text, False, (run.cell, statement.lineno), edits=edits)
     return Fix("new_optimizer", text, False)
-
-
-def _handed_on(leaf: FreshLeaf) -> Fix:
-    """Return the advice to hand on a tensor itself, not a new one with its value."""
-    text = (
-        f"Hand on the computed tensor itself instead of {short(ast.unparse(leaf.call))} "
-        f"(In[{leaf.run.cell}], line {leaf.statement.lineno}), and compute it without `.item()` and the like."
-    )
-    spot = (leaf.run.cell, leaf.statement.lineno) if leaf.run.cell is not None else None
-    return Fix("differentiable_op", text, False, spot)
 
 
 def _optimizer_made(record: Record, owner: str) -> Line | None:

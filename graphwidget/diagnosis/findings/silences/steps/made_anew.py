@@ -1,0 +1,93 @@
+"""Leaves that are made anew from what was computed: the lines that did it, and the program without them.
+
+``loss = torch.tensor(total, requires_grad=True)``, or ``w = nn.Parameter(generator(z))``. Backward gives the new leaf a
+gradient, and what its value was computed from none.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Sequence
+
+from graphwidget.diagnosis.fixes import restore_graph
+from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf
+from graphwidget.diagnosis.no_graph.measured import cut_at
+from graphwidget.diagnosis.no_graph.origins import Cut
+from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.wording import at, place_of, short, where
+from graphwidget.model import Fix, Place, Record
+
+__all__ = ["as_parameters", "handed_on", "not_as_parameters", "numbers_of", "place_of_cut", "said_of"]
+
+
+def cuts_off(record: Record, paths: Collection[str]) -> list[Cut]:
+    """The measured lines that cut off what is computed from some parameters, if it is known how to do without."""
+    found: dict[tuple[int, int], Cut] = {}
+    for one in record.lineage.cuts if record.lineage is not None else ():
+        cut = cut_at(record, one) if not set(paths).isdisjoint(one.leaves) else None
+        if cut is not None and cut.around is None and not _is_shown(cut.statement) and _without(cut):
+            found.setdefault((cut.run.run, cut.statement.lineno), cut)
+    return sorted(found.values(), key=lambda cut: (cut.run.run, cut.statement.lineno))
+
+
+def numbers_of(record: Record, paths: Collection[str]) -> list[Cut]:
+    """The only line that makes numbers of it; empty: there are several, of which some may be for a person to read."""
+    found = [cut for cut in cuts_off(record, paths) if cut.by in ("item", "detach", "data", "tensor")]
+    return found if len(found) == 1 else []
+
+
+def _is_shown(statement: ast.stmt) -> bool:
+    """``print(loss.item())``, or a text that is made of it."""
+    texts = any(isinstance(node, ast.JoinedStr) for node in ast.walk(statement))
+    return texts or "print" in syntax.calls_in(statement)
+
+
+def as_parameters(record: Record, paths: Collection[str]) -> list[Cut]:
+    """Those that make a parameter of it."""
+    return [cut for cut in cuts_off(record, paths) if cut.by == "Parameter"]
+
+
+def _without(cut: Cut) -> text_edit.Edits:
+    return restore_graph.without(cut.run.cell, cut.run.source, cut.statement, cut.by)
+
+
+def place_of_cut(cuts: Sequence[Cut]) -> Place | None:
+    """The line of the first."""
+    return place_of(cuts[0].run, cuts[0].statement.lineno) if cuts else None
+
+
+def said_of(cuts: Sequence[Cut]) -> str:
+    """What the lines do, as a sentence."""
+    lines = [f"{short(ast.unparse(cut.statement))} ({where(place_of_cut([cut]))})" for cut in cuts]
+    shown = " and ".join([", ".join(lines[:-1]), lines[-1]] if len(lines) > 1 else lines)
+    make = "make new leaves" if len(lines) > 1 else "makes a new leaf"
+    return f"{shown} {make} of what is computed from them: no graph leads from there to them."
+
+
+def not_as_parameters(cuts: Sequence[Cut]) -> Fix:
+    """Use what was computed itself."""
+    lines = " and ".join(where(place_of_cut([cut])) for cut in cuts)
+    edits = tuple(edit for cut in cuts for edit in _without(cut))
+    text = f"Use what was computed itself, and make no parameter of it ({lines})."
+    return Fix("differentiable_op", text, False, at(place_of_cut(cuts)), edits=edits)
+
+
+def handed_on(leaf: FreshLeaf, cuts: Sequence[Cut]) -> Fix:
+    """Hand on a tensor itself, not a new one with its value; and compute it without the lines that cut it off."""
+    cell, line = leaf.run.cell, leaf.statement.lineno
+    text = (
+        f"Hand on the computed tensor itself instead of {short(ast.unparse(leaf.call))} "
+        f"(In[{cell}], line {line}), and compute it without `.item()` and the like."
+    )
+    edits: text_edit.Edits = ()
+    if cuts and len(leaf.call.args) == 1:
+        given = ast.unparse(leaf.call.args[0])
+        itself = list(syntax.targets(leaf.statement)) == [given] and syntax.given(leaf.statement) is leaf.call
+        edits = (
+            text_edit.remove(cell, leaf.run.source, leaf.statement)
+            if itself
+            else text_edit.replace_node(cell, leaf.run.source, leaf.call, given)
+        )
+        edits += tuple(edit for cut in cuts if cut.statement is not leaf.statement for edit in _without(cut))
+    spot = (cell, line) if cell is not None and not cuts else at(place_of_cut(cuts))
+    return Fix("differentiable_op", text, False, spot, edits=edits)

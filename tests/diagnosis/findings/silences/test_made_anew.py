@@ -1,0 +1,67 @@
+"""Leaves that are made anew from what was computed, and the program without the lines that do it."""
+
+from dataclasses import replace
+
+from told import record_of
+
+from graphwidget.diagnosis.diagnose import diagnose
+from graphwidget.diagnosis.source import text_edit
+from graphwidget.model import Lineage, MeasuredCut, TextLine
+
+HYPER = """
+gen, head = nn.Linear(2, 3), nn.Linear(3, 3)
+opt = torch.optim.SGD({trained}, 0.1)
+z = torch.ones(2)
+for _ in range(3):
+    head.weight = nn.Parameter(gen(z).expand(3, 3))
+    loss = head(torch.ones(3)).sum()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+NUMBERS = """
+net = nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), 0.1)
+for _ in range(3):
+    parts = [float(net(torch.ones(3))) for _ in range(2)]
+    total = sum(parts)
+    total = torch.tensor(total, requires_grad=True)
+    opt.zero_grad()
+    total.backward()
+    opt.step()
+    print(net.weight.sum().item())
+"""
+
+
+def found_in(cell, *cuts):
+    measured = tuple(MeasuredCut((TextLine(1, None, line),), by, True, leaves) for line, by, leaves in cuts)
+    found = diagnose(replace(record_of(cell), lineage=Lineage(None, cuts=measured)))[0]
+    text = text_edit.apply(cell, found.fixes[0].edits)
+    return found, [line.strip() for line in text.splitlines() if line not in cell.splitlines()]
+
+
+def test_a_parameter_that_is_made_of_a_computed_value_by_an_optimizer_that_has_nothing_else():
+    cell = HYPER.format(trained="gen.parameters()")
+    found, new = found_in(cell, (6, "Parameter", ("gen.weight", "gen.bias")))
+    assert found.headline == "`opt.step()` changed nothing." and found.cause.line == 6
+    assert new == ["del head.weight", "head.weight = gen(z).expand(3, 3)"] or new == [
+        "head.weight = gen(z).expand(3, 3)"
+    ]
+
+
+def test_a_parameter_that_is_made_of_a_computed_value_beside_others_that_train():
+    cell = HYPER.format(trained="[*gen.parameters(), head.bias]")
+    found, new = found_in(cell, (6, "Parameter", ("gen.weight", "gen.bias")))
+    assert found.headline.startswith("`gen.") and "makes a new leaf" in found.text and new
+
+
+def test_numbers_of_which_a_leaf_is_made():
+    found, new = found_in(NUMBERS, (5, "__float__", ("net.weight", "net.bias")), (11, "item", ("net.weight",)))
+    assert found.cause.line == 5 and new == ["parts = [net(torch.ones(3)) for _ in range(2)]"]
+    assert "requires_grad=True)\n" not in text_edit.apply(NUMBERS, found.fixes[0].edits)
+
+
+def test_several_lines_that_may_have_made_the_numbers_are_left_alone():
+    cell = NUMBERS.replace("print(net.weight.sum().item())", "seen = net.weight.sum().item()")
+    found, _ = found_in(cell, (5, "__float__", ("net.weight",)), (11, "item", ("net.weight",)))
+    assert not found.fixes[0].edits

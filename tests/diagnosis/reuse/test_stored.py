@@ -1,0 +1,31 @@
+"""The line that keeps a carrier."""
+
+import pytest
+from told import findings_of, record_of
+
+from graphwidget.diagnosis.reuse.stored import stored_at
+
+CLASS = "class Table:\n    def __init__(self):\n        self.known, self.h = {}, None\n"
+PUT = "    def put(self, k, v):\n        self.known[k] = v\n        self.h = v\n    def reset(self):\n        self.h = None\n"
+
+
+@pytest.mark.parametrize(
+    ("paths", "line"), [(["t.known['a']"], 5), (["t.h"], 6), (["v"], None), (["t.other"], None), ([], None)]
+)
+def test_the_one_line_that_stores(paths, line):
+    found = stored_at(record_of(CLASS + PUT), paths)
+    assert (found.line if found is not None else None) == line
+
+
+def test_of_several_lines_none_is_said():
+    assert stored_at(record_of(CLASS + PUT + "    def more(self, v):\n        self.h = v * 2\n"), ["t.h"]) is None
+
+
+def test_a_finding_says_where_its_carrier_is_kept():
+    cell = (
+        CLASS
+        + PUT.replace("self.h = v", "pass")
+        + "t, w = Table(), torch.ones(2, requires_grad=True)\nt.put('a', w.exp())"
+    )
+    (found,) = findings_of(cell, "for _ in range(2):\n    t.known['a'].sum().backward()")
+    assert (found.stored_at.cell, found.stored_at.line) == (1, 5)
