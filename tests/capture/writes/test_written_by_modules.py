@@ -38,4 +38,5 @@ def test_a_sequence_of_modules_that_is_called():
 
 def test_a_module_that_writes_to_nothing():
     text = EMBEDDED.replace(", max_norm=1.0", "")
-    assert [write.by for write in record_of(text).writes] == ["nn.init.normal_(self.items.weight)"] * 2
+    writes = [one for one in record_of(text).writes if not all(path.endswith(".grad") for path in one.paths)]
+    assert [write.by for write in writes] == ["nn.init.normal_(self.items.weight)"]
