@@ -272,6 +272,9 @@ def _cut_what_is_written(record: Record, pile: Pile) -> Fix | None:
     for statement in source.statements_at(run.source, place.line or 0)[-1:]:
         given = _put_into(statement, last) or _added_to(statement, last) or inplace.values_written(statement, last)
         edits = tuple(edit for one in given for edit in containers.detached_value(run.cell, run.source, one))
+        if not edits and last in map(source.last_name, source.targets(statement)):
+            inside = {local(owner.path).rpartition(last)[2] for owner in pile.owners}
+            edits = containers.detached_parts(run.cell, run.source, source.given(statement), inside - {""})
         if not edits or run.cell is None:
             return None
         free = not needed(record, last, {(run.cell, statement.lineno)})
@@ -314,6 +317,8 @@ def _that_made(pile: Pile, run: CellRun, statements: list[tuple[ast.stmt, str]])
 def _cut(record: Record, pile: Pile, whole: str, target: str) -> list[str]:
     """Statements that detach what the holder has, spelled as where it is assigned: ``self.mean`` for ``net.mean``."""
     paths = [local(owner.path) for owner in pile.owners]
+    if whole.endswith("]") and not target.endswith("]"):
+        whole = whole[: whole.rindex(source.last_name(whole))] + source.last_name(whole)  # the container is assigned
     if paths == [whole]:
         return [f"{target} = {target}.detach()"]
     cells = [run.source for run in _cells(record)]

@@ -24,6 +24,7 @@ from graphwidget.diagnosis.reuse.lines_between import runs_between
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.inplace_statements import written as written_in
 from graphwidget.diagnosis.wording import at, lines_of, short
 from graphwidget.model import CellRun, Place, TextEdit
 
@@ -165,10 +166,12 @@ def _in_closure(setting: Setting, maker: Maker) -> Rerun | None:
         if cell != made.cell or not outer or outer[0] not in inner[:-1] or begins_on_head_line(inner[-1]):
             continue
         lines = _lines_to_rerun(setting, cell)
-        own = (s for s in source.own_statements(outer[0].body) if not hasattr(s, "body"))
+        own = [s for s in source.own_statements(outer[0].body) if not hasattr(s, "body")]
         simple = [s for s in own if s.lineno < inner[-1].lineno]
         body = [s for s in simple if any(s.lineno <= one <= (s.end_lineno or 0) for one in lines)]
-        return _put_before(cell, text, body, first_step(inner[-1]), AT_START, inner[-1].name) if body else None
+        if not body or not _gives_the_same_later(body, own):
+            return None
+        return _put_before(cell, text, body, first_step(inner[-1]), AT_START, inner[-1].name)
     return None
 
 
@@ -189,6 +192,17 @@ def _in_function_of_block(setting: Setting, maker: Maker, used: Place | None) ->
     before = (s for s in block if s.lineno < function[1].lineno and not hasattr(s, "body"))
     body = [s for s in before if any(s.lineno <= one <= (s.end_lineno or 0) for one in lines)]
     return _put_before(made.cell, text, body, first_step(function[1]), AT_START, function[1].name) if body else None
+
+
+def _gives_the_same_later(body: list[ast.stmt], around: list[ast.stmt]) -> bool:
+    """Whether statements compute with what they computed with before, where they run behind the others around them.
+
+    Not where a later line gives what they read another value, and not where one is there for an effect.
+    """
+    read = {name for one in body for name in source.names_read(one)}
+    later = [one for one in around if one.lineno > body[-1].lineno]
+    changed = {name for one in later for name in source.changed(one) | written_in(one)}
+    return not any(isinstance(one, ast.Expr) for one in body) and not read & changed
 
 
 def _in_generator(setting: Setting, maker: Maker) -> Rerun | None:

@@ -18,6 +18,7 @@ from graphwidget.model import CellRun, Place
 
 __all__ = ["Target", "places_to_rerun", "statements_to_rerun", "trains"]
 
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _Key = tuple[int, int, int]  # of a statement: run, line, column
 
 
@@ -125,7 +126,9 @@ def _outermost(run: CellRun, line: int, setting: Setting) -> list[ast.stmt]:
     Of several that stand on the line, those that assign something that has to be fresh.
     """
     later = setting.reuse.later.place
-    for statement in source.statements_at(run.source, line):
+    around = source.statements_at(run.source, line)
+    own = max((at + 1 for at, one in enumerate(around) if isinstance(one, _DEFINITIONS)), default=0)
+    for statement in around[own:]:  # a definition is no step that runs again
         if run.run == later.run and statement.lineno <= (later.outer_line or 0) <= (statement.end_lineno or 0):
             continue
         if hasattr(statement, "body") and trains(setting, statement) and not _holds_a_call(setting, run, statement):
