@@ -19,6 +19,7 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils.weak import WeakTensorKeyDictionary
 
@@ -31,6 +32,7 @@ _MOST_BEHIND = 64  # cuts that one value remembers
 _MOST_LOOKS = 30  # times that the leaves behind one cut are looked up
 _MOST_NODES = 3000  # of a graph, looked at for leaves
 _MOST_NUMBERS = 1000  # numbers of which it is remembered what they were taken from
+_AS_ARRAYS = ("numpy", "__array__", "__dlpack__")
 _AS_NUMBERS = ("item", "tolist", "__float__", "__int__", "__bool__")
 
 Lines = Callable[[], tuple[TextLine, ...]]
@@ -50,6 +52,8 @@ class _Cut:
     switched: tuple[TextLine, ...] = ()
     leaves: dict[int, weakref.ref[Any]] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
+    positions: set[tuple[int, int]] = field(default_factory=set)
+    used: bool | None = False
     times: int = 0
     last: int = 0  # the higher, the later it ran last
 
@@ -82,13 +86,17 @@ class LineageMode(TorchFunctionMode):
     def __init__(self, lines: Lines, name: Callable[[Any], str]) -> None:
         super().__init__()
         self._lines, self._name = lines, name
-        self._behind = WeakTensorKeyDictionary()
+        self._behind = WeakTensorKeyDictionary()  # of values without a graph
+        self._went_into = WeakTensorKeyDictionary()  # value, with or without a graph -> the cuts that it depends on
         self._cuts: dict[tuple[TextLine, str], _Cut] = {}
         self._numbers: dict[float, _Cut] = {}
         self._ran = 0
         self._grad_off: tuple[TextLine, ...] = ()  # the lines that switched grad mode off, while it is off
         self._switched_off = WeakTensorKeyDictionary()  # parameter -> lines at which it was frozen
         self._optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._stepped: weakref.WeakSet[Any] = weakref.WeakSet()  # optimizers that have made a step
+        self._positions = WeakTensorKeyDictionary()  # parameter -> as in `MeasuredCut.positions`
+        self._count = 0  # of optimizers that have made a step, in all
         self._cleared: list[weakref.ref[Any]] = []  # whose gradients were cleared since the last call
 
     def begin(self) -> None:
@@ -97,9 +105,12 @@ class LineageMode(TorchFunctionMode):
         self._watch_parameters()
         self.__enter__()
 
-    def called(self) -> None:
-        """A backward call begins, and it is not the one that is asked for."""
+    def called(self, outputs: Any = ()) -> None:
+        """A backward call on these begins, and it is not the one that is asked for."""
         self._cleared.clear()
+        for one in _tensors((outputs,)):
+            for cut in self._went_into.get(one, ()):
+                cut.used = True
 
     def _watch_optimizers(self) -> None:
         made, cleared = torch.optim.Optimizer.__init__, torch.optim.Optimizer.zero_grad
@@ -114,6 +125,22 @@ class LineageMode(TorchFunctionMode):
 
         torch.optim.Optimizer.__init__ = init  # type: ignore[method-assign, assignment]
         torch.optim.Optimizer.zero_grad = zero_grad  # type: ignore[method-assign]
+        self._handle = register_optimizer_step_post_hook(self._step)
+
+    def _step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if optimizer in self._stepped:
+            return
+        self._stepped.add(optimizer)
+        for at, parameter in enumerate(one for group in optimizer.param_groups for one in group["params"]):
+            self._positions[parameter] = (*self._positions.get(parameter, ()), (self._count, at))
+        self._count += 1
+        for cut in self._cuts.values():  # the optimizer may be gone at the end
+            for ref in cut.leaves.values():
+                self._place(cut, ref())
+
+    def _place(self, cut: _Cut, leaf: Any) -> None:
+        if leaf is not None:
+            cut.positions.update(self._positions.get(leaf, ()))
 
     def _watch_parameters(self) -> None:
         """A parameter that is made of a computed value is a new leaf. No mode is told of that operation."""
@@ -159,16 +186,22 @@ class LineageMode(TorchFunctionMode):
         if by == "grad":
             return  # a gradient is no value that the tensor was computed from
         if by.endswith("_like") or by.startswith("new_"):
-            return  # of the shape alone
+            return  # only the form of the tensor is used
         if by in _AS_NUMBERS:
+            _taken(cut for one in given for cut in self._went_into.get(one, ()))
             if with_graph:
-                self._numbers_leave(self._cut(by, with_graph, into=False), result)
+                cut = self._cut(by, with_graph, into=False)
+                _taken((cut,))
+                self._numbers_leave(cut, result)
             return
-        outputs = [one for one in _tensors((result,)) if not one.requires_grad]
-        into = by.endswith("_") and not by.endswith("__")
-        if by == "__setitem__" and not args[0].requires_grad:
-            outputs, into = [args[0]], True
+        every = [args[0]] if by == "__setitem__" else list(_tensors((result,)))
+        outputs = [one for one in every if not one.requires_grad]
+        into = (by.endswith("_") and not by.endswith("__")) or by == "__setitem__"
+        before = dict.fromkeys(cut for one in given for cut in self._went_into.get(one, ()))
+        if by in _AS_ARRAYS:
+            _taken(before)
         if not outputs:
+            self._depend(every, before)
             return
         behind = _Behind()
         for one in given:
@@ -177,13 +210,24 @@ class LineageMode(TorchFunctionMode):
                 if _is_parameter(one):
                     behind |= _Behind(frozen=(weakref.ref(one),))
         if with_graph:
-            behind |= _Behind((self._cut(by, with_graph, into=into and torch.is_grad_enabled() is False),))
+            cut = self._cut(by, with_graph, into=into and torch.is_grad_enabled() is False)
+            behind |= _Behind((cut,))
+            if not cut.into:  # a statistic that later passes use is seldom what was meant to pass a gradient on
+                before[cut] = None
         elif not given and by in ("tensor", "as_tensor", "full"):
             behind |= _Behind(tuple(self._known_numbers(args)))
         if behind.cuts or behind.frozen:
             for one in outputs:
                 if not _is_parameter(one):
                     self._behind[one] = behind
+        self._depend(every, before)
+
+    def _depend(self, outputs: Iterable[Any], cuts: Iterable[_Cut]) -> None:
+        """Note on which cuts some results depend. What a step or an average writes to a parameter does not count."""
+        found = tuple(cuts)[-_MOST_BEHIND:]
+        for one in outputs if found else ():
+            if not _is_parameter(one):
+                self._went_into[one] = found
 
     def _cut(self, by: str, values: list[Any], *, into: bool) -> _Cut:
         lines = self._lines()
@@ -201,6 +245,7 @@ class LineageMode(TorchFunctionMode):
                 cut.leaves.setdefault(id(leaf), weakref.ref(leaf))
                 if not cut.names.get(id(leaf)):
                     cut.names[id(leaf)] = self._name(leaf)
+                self._place(cut, leaf)
         return cut
 
     def _numbers_leave(self, cut: _Cut, result: Any) -> None:
@@ -245,11 +290,19 @@ class LineageMode(TorchFunctionMode):
         return {id(parameter) for one in asked for group in one.param_groups for parameter in group["params"]}
 
 
+def _taken(cuts: Iterable[_Cut]) -> None:
+    """Note that numbers were taken from what cuts returned: where these go nobody sees."""
+    for cut in cuts:
+        cut.used = cut.used or None
+
+
 def _as_measured(cut: _Cut, wanted: set[int]) -> MeasuredCut:
     alive = [one for ref in cut.leaves.values() if (one := ref()) is not None]
     known = tuple(sorted(filter(None, cut.names.values())))
     trained = any(id(one) in wanted for one in alive)
-    return MeasuredCut(cut.lines, cut.by, cut.grad_mode, known, trained, cut.switched)
+    return MeasuredCut(
+        cut.lines, cut.by, cut.grad_mode, known, trained, cut.switched, tuple(sorted(cut.positions)), cut.used
+    )
 
 
 def _modules_of(parameters: list[Any], frames: Iterable[FrameType]) -> Iterator[tuple[str, Any]]:

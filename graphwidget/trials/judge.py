@@ -242,8 +242,10 @@ def _starved(before: Account, after: Account, finding: Finding, call: BackwardCa
     If each call of the line that failed had reached it, or the fix is known to cut it off, it must get one behind that
     call too.
     """
-    steps = before.moved or (after.moved if not before.errors else ())  # a program whose steps changed nothing
-    trained = [path for path in before.reached if not steps or path in before.moved]
+    moved = before.moved or after.moved  # what is no parameter of an optimizer was not trained before either
+    trained = [path for path in before.reached if not moved or path in moved]
+    if after.moved and not before.moved and not before.errors:
+        trained = []  # a program whose steps changed nothing
     lost = [path for path in trained if path not in after.reached]
     if not lost and _went_on(after):
         wanted = {*fix.starves, *before.steady}

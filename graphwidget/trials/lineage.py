@@ -88,7 +88,14 @@ def _read(fields: Mapping[str, Any]) -> Lineage:
 def _cuts(found: list[Mapping[str, Any]]) -> tuple[MeasuredCut, ...]:
     return tuple(
         MeasuredCut(
-            _lines(one), one["by"], one["grad_mode"], tuple(one["leaves"]), one["wanted"], _lines(one, "switched")
+            _lines(one),
+            one["by"],
+            one["grad_mode"],
+            tuple(one["leaves"]),
+            one["wanted"],
+            _lines(one, "switched"),
+            tuple((number, at) for number, at in one["positions"]),
+            one["used"],
         )
         for one in found
     )

@@ -197,8 +197,8 @@ def _flag_of_no_leaf(failure: Failure) -> Finding | None:
 def _optimized(failure: Failure) -> Finding:
     """``SGD([w2])`` where `w2` was computed."""
     there = failure.statement is not None and OPTIMIZER.search(failure.text)
-    read = source.names_read(failure.statement) if failure.statement is not None and there else set()
-    found = sorted(name for name in read if failure.computed(name) is not None)
+    read = source.paths_read(failure.statement) if failure.statement is not None and there else set()
+    found = sorted(name for name in read if failure.is_computed(name))
     name = found[0] if len(found) == 1 else None
     shown = names(tuple(found)) or "A tensor that it was given"
     made = failure.made(failure.computed(name)) if name else ""
@@ -208,7 +208,7 @@ def _optimized(failure: Failure) -> Finding:
         "leaf",
         f"Make a leaf of it first: `{new}`." if name else "Make leaves of them first: `.detach().requires_grad_()`.",
         failure.preceded_by([new]) if name else (),
-        verified=not leaves,
+        verified=not leaves and name is not None and failure.node(name) is not None,
         price=no_gradient(leaves, "through it") if leaves else "What it was computed from gets no gradient.",
     )
     instead = failure.fix("leaf", f"Give it what that was computed from, if it should train: {names(leaves)}.")
@@ -299,7 +299,7 @@ def _copied(failure: Failure) -> Finding:
 
 
 def _values_copied(failure: Failure, copies: list[ast.Call], found: tuple[str, ...]) -> Fix | None:
-    """``deepcopy(x, {id(x.h): x.h.detach()})``: the copy gets values, and `x` stays as it is.
+    """``deepcopy(x, {id(x.h): x.h.detach().clone()})``: the copy gets values, and `x` stays as it is.
 
     Of a list whose elements were computed, it gets those of all.
     """
@@ -309,9 +309,9 @@ def _values_copied(failure: Failure, copies: list[ast.Call], found: tuple[str, .
     given = [*dict.fromkeys(f"*{one}" if lists.count(one) > 1 else path for one, path in zip(lists, found))]
     if not 0 < len(given) <= _MOST_GIVEN:
         return None
-    memo = f"id(one): one.detach() for one in ({', '.join(given)}{',' if len(given) == 1 else ''})"
+    memo = f"id(one): one.detach().clone() for one in ({', '.join(given)}{',' if len(given) == 1 else ''})"
     if given == [*found[:1]]:
-        memo = f"id({found[0]}): {found[0]}.detach()"
+        memo = f"id({found[0]}): {found[0]}.detach().clone()"
     new = f"{ast.unparse(copies[0])[:-1]}, {{{memo}}})"
     return failure.fix(
         "detach",

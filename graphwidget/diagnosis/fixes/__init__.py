@@ -191,6 +191,11 @@ _BUILT_AFTER: Ladder = (
         "A buffer that is filled again was not emptied.",
     ),
     Rung(
+        lambda case: case.in_closure and bool(case.reuse.starved),
+        (recompute.propose, detach.propose),
+        "An optimizer calls its closure several times in a step, and each time with other weights.",
+    ),
+    Rung(
         clear.keeps_old_terms,
         (clear.propose, detach.propose),
         "Old elements of a list that are only added to the loss have no effect on any gradient.",

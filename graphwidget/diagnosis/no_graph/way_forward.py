@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from graphwidget.diagnosis.no_graph.cutting import NOT_DIFFERENTIABLE, cuts_in, outside_of_cuts
@@ -15,12 +15,14 @@ from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.model import CellRun, MeasuredCut, Record
 
-__all__ = ["cuts_behind", "why_cut"]
+__all__ = ["COMPARING", "cuts_behind", "why_cut"]
 
 MOST_STEPS = 200  # functions visited for one parameter
 
 _OF_INDICES = ("argmax", "argmin", "argsort", "indices", "long", "int", "bool", "multinomial", "sample")
 
+
+COMPARING = ("gt", "ge", "lt", "le", "eq", "ne")
 
 _WHY = {
     "Parameter": "`nn.Parameter` makes a new leaf, to which no graph leads",
@@ -37,6 +39,8 @@ _WHY = {
 
 def why_cut(by: str) -> str:
     """Why an operation leaves the graph, as the end of a sentence."""
+    if by in COMPARING:
+        return "a comparison has no derivative"
     return _WHY.get(by, f"`{by}` has no derivative")
 
 
@@ -55,31 +59,35 @@ class _Use(NamedTuple):
     far: bool = False
 
 
-def cuts_behind(record: Record, path: str) -> list[Cut]:
+def cuts_behind(record: Record, path: str, position: tuple[int, int] | None = None) -> list[Cut]:
     """Return the cuts between a parameter and all uses of its values; plain ones first.
 
-    Where it has been measured which lines cut off values computed from it, those, the last one first.
+    Where it has been measured which lines cut off values computed from it, those, the last one first; and of these, if
+    there are any, only those whose values went into the root of a call. None if it was measured that none did.
+
+    Parameters
+    ----------
+    position
+        Which parameter it is, as in `MeasuredCut.positions`; None: known by its path only.
     """
     written = _in_text(record, path)
     if written is None or record.lineage is None:
         return written or []
     measured = record.lineage.cuts
-    found = _measured(record, {path})
-    copied: set[str] = set() if found else set(_of_a_copy(measured, path))
-    found = found or _measured(record, copied)
+    lost = [one for one in reversed(measured) if path in one.leaves or position in one.positions]
+    copied: set[str] = set() if lost else set(_of_a_copy(measured, path))
+    lost = lost or [one for one in reversed(measured) if copied.intersection(one.leaves)]
+    found = [
+        cut
+        for one in [one for one in lost if one.used] or [one for one in lost if one.used is None]
+        if (cut := cut_at(record, one)) is not None and not _only_shown(cut.statement)
+    ]
     lines = {(one.run.run, one.statement.lineno) for one in found}
     confirmed = [one for one in written if (one.run.run, one.statement.lineno) in lines]
     # What was drawn or chosen is seldom meant to have a derivative: first comes another line that cuts.
     known = [*confirmed, *found] if all(map(_is_chosen, confirmed)) else confirmed
-    known = known or written
+    known = known or ([] if lost and not copied else written)
     return written if copied and all(map(_is_chosen, known)) else sorted(known, key=_is_chosen)
-
-
-def _measured(record: Record, leaves: Collection[str]) -> list[Cut]:
-    """The lines that cut off values computed from one of some leaves, the last one first."""
-    cuts = reversed(record.lineage.cuts) if record.lineage is not None else ()
-    made = (cut_at(record, one) for one in cuts if not set(leaves).isdisjoint(one.leaves))
-    return [cut for cut in made if cut is not None and not _only_shown(cut.statement)]
 
 
 def _is_chosen(cut: Cut) -> bool:

@@ -34,6 +34,12 @@ class MeasuredCut:
         Whether one of them is trained by the optimizer whose call this is; see `Lineage`.
     switched
         The lines that were running when grad mode was switched off, the innermost first; none: it was on.
+    positions
+        Which parameters of optimizers are among the leaves: the number of the optimizer, in the order of their first
+        steps, and that of the parameter in it. In another run of the program a parameter may have another of its names.
+    used
+        Whether a backward call began at something that was computed from what the operation returned; None: unknown,
+        numbers or an array were taken from it.
     """
 
     lines: tuple[TextLine, ...]
@@ -42,6 +48,8 @@ class MeasuredCut:
     leaves: tuple[str, ...] = ()
     wanted: bool = False
     switched: tuple[TextLine, ...] = ()
+    positions: tuple[tuple[int, int], ...] = ()
+    used: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,8 +205,8 @@ def test_it_is_not_asked_for_where_the_call_may_be_of_another_tensor() -> None:
 @pytest.mark.parametrize(
     ("kept", "memo"),
     [
-        ("self.state", "{id(self.state): self.state.detach()}"),
-        ("self.seen", "{id(one): one.detach() for one in (*self.seen,)}"),
+        ("self.state", "{id(self.state): self.state.detach().clone()}"),
+        ("self.seen", "{id(one): one.detach().clone() for one in (*self.seen,)}"),
     ],
 )
 def test_the_copy_of_an_object_gets_values_in_place_of_what_was_computed(kept, memo):

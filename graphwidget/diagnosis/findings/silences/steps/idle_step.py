@@ -102,7 +102,7 @@ def _of(
             cause = made_anew.place_of_cut(parameters)
             why += f" {made_anew.said_of(parameters)}"
             fixes, cutting = (made_anew.not_as_parameters(parameters),), ("Parameter",)
-        elif gradients := inner_gradients(record, call, step.paths):
+        elif gradients := inner_gradients(record, call, step):
             why += f" {said_of(gradients, named)}"
             cause, fixes, cutting = gradients[0].place, (graphs_built(record, gradients),), ("create_graph",)
     elif given:
@@ -212,7 +212,7 @@ def _given_gradients(record: Record, call: BackwardCall, step: Write) -> tuple[s
         like, graph = found
         inside = reachable(graph, (root.node for root in like.roots))
         leaves = [leaf for index, leaf in graph.leaves.items() if index in inside]
-    if not leaves or any(set(leaf.paths) & set(step.paths) for leaf in leaves):
+    if not leaves or any(step.is_to(leaf) for leaf in leaves):
         return None
     return tuple(sorted(lasting_name(record, leaf.paths) for leaf in leaves if leaf.paths))
 
