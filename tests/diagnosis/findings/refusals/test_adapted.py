@@ -54,8 +54,9 @@ def test_a_module_without_such_an_argument_is_called_with_them_by_torch():
 
 
 def test_the_weights_have_the_name_of_the_function_that_calls_the_module():
-    (found,) = findings_of(KEYED, "inner(nn.Sequential(nn.Linear(3, 1)), torch.ones(4, 3))")
-    assert new(found, 0, KEYED) == "out = torch.func.functional_call(module, weights, (x,))"
+    known = "from torch.func import functional_call"
+    (found,) = findings_of(known, KEYED, "inner(nn.Sequential(nn.Linear(3, 1)), torch.ones(4, 3))")
+    assert new(found, 0, KEYED) == "out = functional_call(module, weights, (x,))"
     assert found.tensor == "weights" and "`weights` was computed from these" in found.text
 
 

@@ -8,6 +8,7 @@ reads the module's parameters. The call of the module has to be given the new we
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -139,14 +140,16 @@ def _fixes(record: Record, forward: _Forward, written: ast.expr, keyed: bool, pa
         return
     module, given = ast.unparse(called.func), ", ".join(map(ast.unparse, called.args))
     keys = name if keyed else f"dict(zip(dict({module}.named_parameters()), {name}))"
-    new = f"{_functional_call(cells, text)}({module}, {keys}, ({given}{',' if len(called.args) == 1 else ''}))"
+    new = f"{_functional_call(cells, spot[0])}({module}, {keys}, ({given}{',' if len(called.args) == 1 else ''}))"
     edits = text_edit.replace_node(spot[0], text, called, new)
     sentence = f"Compute it with `{name}` in place of the module's own parameters: {short(new, 100)}"
     yield Fix("use_input", f"{sentence} ({where(forward.place)}).", at=spot, edits=edits)
 
 
-def _functional_call(cells: Cells, text: str) -> str:
-    imported = any("functional_call" in source.names_in(node) for node in source.nodes_of(text))
+def _functional_call(cells: Cells, cell: int) -> str:
+    """How a cell can write it: a file by its own imports, a cell of a notebook by those of all cells."""
+    texts = [cells.text(cell)] if cell in cells.files else [*cells.texts.values()]
+    imported = any(re.search(r"\bimport [^\n]*\bfunctional_call\b", text) for text in texts)
     return "functional_call" if imported else "torch.func.functional_call"
 
 
