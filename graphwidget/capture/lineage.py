@@ -3,7 +3,8 @@
 PyTorch hands every operation that Python code calls on tensors to an active mode (`torch.overrides.TorchFunctionMode`).
 An operation that is given a value with a graph and returns one without is a *cut*. A value without a graph remembers
 the cuts behind it, and the frozen parameters that it was made from. So for the root of a call that fails, the lines
-that left it without a graph are known, however the program is written.
+that left it without a graph are known, however the program is written. A value with a graph remembers the cuts behind
+the numbers that it was computed with: of these a call's root tells which cuts are in a loss.
 
 What this package reads of tensors meanwhile it reads with modes switched off (`torch_internals.quiet`).
 
@@ -31,6 +32,8 @@ _MOST_BEHIND = 64  # cuts that one value remembers
 _MOST_LOOKS = 30  # times that the leaves behind one cut are looked up
 _MOST_NODES = 3000  # of a graph, looked at for leaves
 _MOST_NUMBERS = 1000  # numbers of which it is remembered what they were taken from
+_OF_SHAPES = ("_like", "new_zeros", "new_ones", "new_full", "new_empty", "new_empty_strided")
+_SAME = ("detach", "data", "clone", "__deepcopy__")  # the result has the values of a leaf
 _AS_NUMBERS = ("item", "tolist", "__float__", "__int__", "__bool__")
 
 Lines = Callable[[], tuple[TextLine, ...]]
@@ -50,6 +53,8 @@ class _Cut:
     switched: tuple[TextLine, ...] = ()
     leaves: dict[int, weakref.ref[Any]] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
+    copies: dict[int, str] = field(default_factory=dict)
+    in_loss: bool = False
     times: int = 0
     last: int = 0  # the higher, the later it ran last
 
@@ -83,6 +88,9 @@ class LineageMode(TorchFunctionMode):
         super().__init__()
         self._lines, self._name = lines, name
         self._behind = WeakTensorKeyDictionary()
+        self._inside = WeakTensorKeyDictionary()  # value with a graph -> cuts behind what it was computed with
+        self._same = WeakTensorKeyDictionary()  # `w.detach()`, `w.data` -> the leaf
+        self._copied = WeakTensorKeyDictionary()  # leaf -> a leaf whose values were copied into it
         self._cuts: dict[tuple[TextLine, str], _Cut] = {}
         self._numbers: dict[float, _Cut] = {}
         self._ran = 0
@@ -96,9 +104,12 @@ class LineageMode(TorchFunctionMode):
         self._watch_optimizers()
         self.__enter__()
 
-    def called(self) -> None:
-        """A backward call begins, and it is not the one that is asked for."""
+    def called(self, outputs: Any = ()) -> None:
+        """A backward call on some roots begins, and it is not the one that is asked for."""
         self._cleared.clear()
+        for one in _tensors((outputs,)):
+            for cut in (*self._inside.get(one, ()), *self._behind.get(one, _Behind()).cuts):
+                cut.in_loss = True
 
     def _watch_optimizers(self) -> None:
         made, cleared = torch.optim.Optimizer.__init__, torch.optim.Optimizer.zero_grad
@@ -144,16 +155,22 @@ class LineageMode(TorchFunctionMode):
             if not flag and _is_parameter(args[0]):
                 self._switched_off[args[0]] = self._lines()
             return
-        if by == "grad":
-            return  # a gradient is no value that the tensor was computed from
+        if by == "grad" or by.endswith(_OF_SHAPES):
+            return  # a gradient, or a tensor of the same shape, is not computed from the values
         if by in _AS_NUMBERS:
             if with_graph:
                 self._numbers_leave(self._cut(by, with_graph, into=False), result)
             return
-        outputs = [one for one in _tensors((result,)) if not one.requires_grad]
+        results = list(_tensors((result,)))
+        outputs = [one for one in results if not one.requires_grad]
+        self._note_computed_with(given, [one for one in (*results, *args[:1]) if _is_computed(one)])
+        if by in _SAME or by == "copy_":
+            self._note_copies(by, args, results)
         into = by.endswith("_") and not by.endswith("__")
         if by == "__setitem__" and not args[0].requires_grad:
             outputs, into = [args[0]], True
+        if len(results) == len(given) > len(outputs) > 0:
+            return self._note_each(given, results)
         if not outputs:
             return
         behind = _Behind()
@@ -171,6 +188,41 @@ class LineageMode(TorchFunctionMode):
                 if not _is_parameter(one):
                     self._behind[one] = behind
 
+    def _note_computed_with(self, given: list[Any], results: list[Any]) -> None:
+        """Values with a graph were computed with these: with the plain ones among them as numbers, not as indices."""
+        if not results:
+            return
+        cuts = [cut for one in given if one.requires_grad for cut in self._inside.get(one, ())]
+        plain = (one for one in given if not one.requires_grad and one.is_floating_point())
+        cuts += [cut for one in plain for cut in self._behind.get(one, _Behind()).cuts]
+        if cuts:
+            kept = tuple(dict.fromkeys(cuts))[-_MOST_BEHIND:]
+            for one in results:
+                self._inside[one] = kept
+
+    def _note_each(self, given: list[Any], results: list[Any]) -> None:
+        """Each result is another form of one value: by ``broadcast_tensors``."""
+        for one, result in zip(given, results):
+            if not one.requires_grad and one in self._behind:
+                self._behind[result] = self._behind[one]
+
+    def _note_copies(self, by: str, args: Any, results: list[Any]) -> None:
+        """A leaf got the values of another: by ``load_state_dict``, ``copy_`` or ``deepcopy``."""
+        source = self._leaf_of(args[1] if by == "copy_" else args[0])
+        if source is None or len(results) != 1:
+            return
+        if by in _SAME and not results[0].requires_grad:
+            self._same[results[0]] = weakref.ref(source)
+        elif (leaf := self._leaf_of(results[0])) is not None and leaf is not source:
+            self._copied[leaf] = weakref.ref(source)
+
+    def _leaf_of(self, value: Any) -> Any:
+        """The leaf that a tensor is, or whose plain values it has; None: it is something else."""
+        if _has_graph(value):
+            return value if value.is_leaf else None
+        ref = self._same.get(value)
+        return ref() if ref is not None else None
+
     def _cut(self, by: str, values: list[Any], *, into: bool) -> _Cut:
         lines = self._lines()
         key = (lines[0] if lines else TextLine(None, None, 0), by)
@@ -187,6 +239,9 @@ class LineageMode(TorchFunctionMode):
                 cut.leaves.setdefault(id(leaf), weakref.ref(leaf))
                 if not cut.names.get(id(leaf)):
                     cut.names[id(leaf)] = self._name(leaf)
+                source = self._copied.get(leaf, _gone)()
+                if source is not None and not cut.copies.get(id(source)):
+                    cut.copies[id(source)] = self._name(source)
         return cut
 
     def _numbers_leave(self, cut: _Cut, result: Any) -> None:
@@ -233,9 +288,9 @@ class LineageMode(TorchFunctionMode):
 
 def _as_measured(cut: _Cut, wanted: set[int]) -> MeasuredCut:
     alive = [one for ref in cut.leaves.values() if (one := ref()) is not None]
-    known = tuple(sorted(filter(None, cut.names.values())))
+    known, copies = (tuple(sorted(filter(None, one.values()))) for one in (cut.names, cut.copies))
     trained = any(id(one) in wanted for one in alive)
-    return MeasuredCut(cut.lines, cut.by, cut.grad_mode, known, trained, cut.switched)
+    return MeasuredCut(cut.lines, cut.by, cut.grad_mode, known, trained, cut.switched, cut.in_loss, copies)
 
 
 def _modules_of(parameters: list[Any], frames: Iterable[FrameType]) -> Iterator[tuple[str, Any]]:
@@ -269,6 +324,17 @@ def _name(func: Any) -> str:
     )
 
 
+def _gone() -> None: ...
+
+
+def _has_graph(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.requires_grad
+
+
+def _is_computed(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.grad_fn is not None
+
+
 def _is_parameter(value: Any) -> bool:
     return isinstance(value, torch.nn.Parameter)
 
@@ -296,6 +362,8 @@ def _leaves(values: Iterable[Any]) -> Iterator[Any]:
     """The leaves that require grad behind some values."""
     queue: list[Any] = []
     for one in values:
+        if one.grad_fn is None and one._base is not None:  # a view that was made without grad mode
+            one = one._base
         if one.grad_fn is None:
             yield one
         else:

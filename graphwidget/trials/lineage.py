@@ -88,7 +88,14 @@ def _read(fields: Mapping[str, Any]) -> Lineage:
 def _cuts(found: list[Mapping[str, Any]]) -> tuple[MeasuredCut, ...]:
     return tuple(
         MeasuredCut(
-            _lines(one), one["by"], one["grad_mode"], tuple(one["leaves"]), one["wanted"], _lines(one, "switched")
+            _lines(one),
+            one["by"],
+            one["grad_mode"],
+            tuple(one["leaves"]),
+            one["wanted"],
+            _lines(one, "switched"),
+            one["in_loss"],
+            tuple(one["copies"]),
         )
         for one in found
     )

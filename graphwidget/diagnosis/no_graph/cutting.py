@@ -5,13 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+COMPARING = (
+    *("eq", "ne", "lt", "le", "gt", "ge", "equal", "isclose", "isnan", "isinf", "isfinite", "signbit"),
+    *("greater", "greater_equal", "less", "less_equal", "not_equal"),
+    *("logical_and", "logical_or", "logical_not", "logical_xor"),
+)
+
 # Functions of tensors that have no derivative: they count, compare, or name positions. A test asks torch about each.
 NOT_DIFFERENTIABLE = (
     *("argmax", "argmin", "argsort", "argwhere", "nonzero", "count_nonzero", "bincount", "histc"),
     *("bucketize", "searchsorted", "isin", "one_hot", "multinomial", "sample", "long", "int", "short", "byte", "bool"),
-    *("eq", "ne", "lt", "le", "gt", "ge", "equal", "isclose", "isnan", "isinf", "isfinite", "signbit"),
-    *("greater", "greater_equal", "less", "less_equal", "not_equal"),
-    *("logical_and", "logical_or", "logical_not", "logical_xor"),
+    *COMPARING,
 )
 
 # Calls whose result has no graph although their argument has one.
@@ -93,6 +97,19 @@ def indices_only(statement: ast.stmt, name: str) -> bool:
         return False
     parts = [ast.unparse(part) for part in statement.targets[0].elts]
     return len(parts) == 2 and parts[1] == name and _is_pair(statement.value)
+
+
+def is_scored(names: Iterable[str], statements: Iterable[ast.stmt]) -> bool:
+    """Whether a sample of one of these names is given to `log_prob`: the gradient goes by way of that, and is right."""
+    wanted = set(names)
+    calls = (node for one in statements for node in ast.walk(one) if isinstance(node, ast.Call))
+    scores = (one for one in calls if isinstance(one.func, ast.Attribute) and one.func.attr == "log_prob")
+    return any(
+        isinstance(node, ast.Name) and node.id in wanted
+        for one in scores
+        for given in one.args
+        for node in ast.walk(given)
+    )
 
 
 def cuts_in(node: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:

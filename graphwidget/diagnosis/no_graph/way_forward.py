@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from graphwidget.diagnosis.no_graph.cutting import cuts_in, outside_of_cuts
+from graphwidget.diagnosis.no_graph.cutting import COMPARING, cuts_in, is_scored, outside_of_cuts
 from graphwidget.diagnosis.no_graph.measured import cut_at
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.source import syntax as source
@@ -57,18 +57,24 @@ class _Use(NamedTuple):
 def cuts_behind(record: Record, path: str) -> list[Cut]:
     """Return the cuts between a parameter and all uses of its values; plain ones first.
 
-    Where it has been measured which lines cut off values computed from it, those, the last one first.
+    Where it has been measured which lines cut off values computed from it, those, the last one first; where some of
+    these values are in a loss, only theirs.
     """
     written = _in_text(record, path)
     if written is None or record.lineage is None:
         return written or []
-    found = [
-        cut
-        for one in reversed(record.lineage.cuts)
-        if path in one.leaves and (cut := cut_at(record, one)) is not None and not _only_shown(cut.statement)
-    ]
-    lines = {(one.run.run, one.statement.lineno) for one in found}
-    return [one for one in written if (one.run.run, one.statement.lineno) in lines] or found or written
+    in_text = {(one.run.run, one.statement.lineno): one for one in written}
+    own = [one for one in record.lineage.cuts if path in one.leaves]
+    of_copies = [one for one in record.lineage.cuts if path in one.copies]
+    in_loss = ([one for one in cuts if one.in_loss] for cuts in (own, of_copies))
+    others = ([one for one in cuts if one.by.strip("_") not in COMPARING] for cuts in (own, of_copies))
+    for measured in (*in_loss, *others):
+        found = [cut for one in reversed(measured) if (cut := cut_at(record, one)) is not None]
+        found = [one for one in found if not _only_shown(one.statement)]
+        both = [in_text[key] for one in found if (key := (one.run.run, one.statement.lineno)) in in_text]
+        if both or found:
+            return both or found
+    return written
 
 
 def _in_text(record: Record, path: str) -> list[Cut] | None:
@@ -151,22 +157,29 @@ def _follow(use: _Use, latest: list[CellRun]) -> Iterator[Cut | _Use]:
             if switch.off and flows and not _is_update(one):
                 yield _cut(use, one, switch.text, switch.outer)
             continue
+        cuts = [by for by in cuts if by != "sample" or not is_scored(_assigned(one), body)]
         # What goes on uncut in the same line would bring a gradient: then something else keeps it away.
         if cuts and not _only_shown(one) and not (use.far and flows):
             yield _cut(use, one, cuts[0])
-        assigned = set(source.targets(one)) if isinstance(one, (ast.Assign, ast.AnnAssign, ast.AugAssign)) else set()
+        given = _assigned(one)
         if flows:
             part = _element(one, use)
             if part is None:
                 continue
-            names |= part or assigned
+            names |= part or given
             if isinstance(one, ast.Expr):
                 names |= source.grown(one)
             if isinstance(one, ast.Return) and one in body:  # under an `if` it may never have run
                 yield from _callers(latest, use, one.value, names)
             yield from _given(latest, use, value, names)
         elif isinstance(one, ast.Assign) and not parts:
-            names -= {name for name in assigned if name not in use.names}
+            names -= {name for name in given if name not in use.names}
+
+
+def _assigned(statement: ast.stmt) -> set[str]:
+    """The names that a statement gives a value."""
+    is_one = isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign))
+    return set(source.targets(statement)) if is_one else set()
 
 
 def _cut(use: _Use, statement: ast.stmt, by: str, around: ast.stmt | None = None) -> Cut:

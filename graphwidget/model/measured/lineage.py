@@ -34,6 +34,12 @@ class MeasuredCut:
         Whether one of them is trained by the optimizer whose call this is; see `Lineage`.
     switched
         The lines that were running when grad mode was switched off, the innermost first; none: it was on.
+    in_loss
+        Whether the root of a backward call was computed with its result as a number that could have a derivative. An
+        index, a label or a value that is only shown is none.
+    copies
+        Names of leaves whose values had been copied into those behind the values: those of a shared network, where
+        each worker computes with a copy.
     """
 
     lines: tuple[TextLine, ...]
@@ -42,6 +48,8 @@ class MeasuredCut:
     leaves: tuple[str, ...] = ()
     wanted: bool = False
     switched: tuple[TextLine, ...] = ()
+    in_loss: bool = False
+    copies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
