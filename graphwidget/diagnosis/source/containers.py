@@ -121,9 +121,17 @@ def _leads(keys: list[ast.expr], path: Steps) -> bool:
 
 def _detached(cell: int | None, text: str, value: ast.expr, rests: set[Steps]) -> text_edit.Edits:
     """`value` detached, or those of its parts that are at `rests` in it."""
+    if rests and isinstance(value, (ast.Name, ast.Attribute)) and all(map(_is_key, rests)):
+        each = f"{{k: v.detach() if hasattr(v, 'detach') else v for k, v in {ast.unparse(value)}.items()}}"
+        return text_edit.replace_node(cell, text, value, each)
     parts = [value] if () in rests else _parts(value, {rest[0] for rest in rests if len(rest) == 1})
     parts = [part for part in parts if not isinstance(part, ast.Constant)]
     return tuple(edit for part in parts for edit in detached_value(cell, text, part))
+
+
+def _is_key(rest: Steps) -> bool:
+    """Whether the way into a value is one key of a dict."""
+    return len(rest) == 1 and rest[0].startswith(("['", '["'))
 
 
 def detached_value(cell: int | None, text: str, value: ast.expr) -> text_edit.Edits:
