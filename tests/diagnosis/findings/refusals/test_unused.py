@@ -85,7 +85,7 @@ def test_what_is_kept_from_the_pass_before_cannot_depend_on_a_new_input() -> Non
     assert "`norm.adj`" in found.text and "before this `w` existed" in found.text
     assert found.made_at is not None and (found.made_at.cell, found.made_at.line) == (1, 7)
     (fix,) = found.fixes
-    assert fix.id == "recompute" and fix.edit[0] == "+ norm.adj = None"
+    assert fix.id == "recompute_in_loop" and fix.edit[0] == "+ norm.adj = None"
     assert findings_of(CACHING, ATTACK.format(first="norm.adj = None; ")) == ()
 
 

@@ -112,7 +112,7 @@ def _anew(record: Record, call: BackwardCall, name: str, stored: Place | None, c
         edits = _forgotten(record, spot, name)
     if edits:
         text = f"Compute `{name}` anew in each pass: `{name} = None` before it is used."
-    return Fix("recompute", text, False, spot if edits else at(stored or computed), edits=edits)
+    return Fix("recompute_in_loop", text, False, spot if edits else at(stored or computed), edits=edits)
 
 
 def _is_computed_if_none(record: Record, name: str) -> bool:
