@@ -3,8 +3,7 @@
 PyTorch hands every operation that Python code calls on tensors to an active mode (`torch.overrides.TorchFunctionMode`).
 An operation that is given a value with a graph and returns one without is a *cut*. A value without a graph remembers
 the cuts behind it, and the frozen parameters that it was made from. So for the root of a call that fails, the lines
-that left it without a graph are known, however the program is written. A value with a graph remembers the cuts behind
-the numbers that it was computed with: of these a call's root tells which cuts are in a loss.
+that left it without a graph are known, however the program is written.
 
 What this package reads of tensors meanwhile it reads with modes switched off (`torch_internals.quiet`).
 
@@ -20,6 +19,7 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils.weak import WeakTensorKeyDictionary
 
@@ -32,8 +32,8 @@ _MOST_BEHIND = 64  # cuts that one value remembers
 _MOST_LOOKS = 30  # times that the leaves behind one cut are looked up
 _MOST_NODES = 3000  # of a graph, looked at for leaves
 _MOST_NUMBERS = 1000  # numbers of which it is remembered what they were taken from
-_OF_SHAPES = ("_like", "new_zeros", "new_ones", "new_full", "new_empty", "new_empty_strided")
 _SAME = ("detach", "data", "clone", "__deepcopy__")  # the result has the values of a leaf
+_AS_ARRAYS = ("numpy", "__array__", "__dlpack__")
 _AS_NUMBERS = ("item", "tolist", "__float__", "__int__", "__bool__")
 
 Lines = Callable[[], tuple[TextLine, ...]]
@@ -54,7 +54,8 @@ class _Cut:
     leaves: dict[int, weakref.ref[Any]] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
     copies: dict[int, str] = field(default_factory=dict)
-    in_loss: bool = False
+    positions: set[tuple[int, int]] = field(default_factory=set)
+    used: bool | None = False
     times: int = 0
     last: int = 0  # the higher, the later it ran last
 
@@ -87,8 +88,8 @@ class LineageMode(TorchFunctionMode):
     def __init__(self, lines: Lines, name: Callable[[Any], str]) -> None:
         super().__init__()
         self._lines, self._name = lines, name
-        self._behind = WeakTensorKeyDictionary()
-        self._inside = WeakTensorKeyDictionary()  # value with a graph -> cuts behind what it was computed with
+        self._behind = WeakTensorKeyDictionary()  # of values without a graph
+        self._went_into = WeakTensorKeyDictionary()  # value, with or without a graph -> the cuts that it depends on
         self._same = WeakTensorKeyDictionary()  # `w.detach()`, `w.data` -> the leaf
         self._copied = WeakTensorKeyDictionary()  # leaf -> a leaf whose values were copied into it
         self._cuts: dict[tuple[TextLine, str], _Cut] = {}
@@ -97,6 +98,9 @@ class LineageMode(TorchFunctionMode):
         self._grad_off: tuple[TextLine, ...] = ()  # the lines that switched grad mode off, while it is off
         self._switched_off = WeakTensorKeyDictionary()  # parameter -> lines at which it was frozen
         self._optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._stepped: weakref.WeakSet[Any] = weakref.WeakSet()  # optimizers that have made a step
+        self._positions = WeakTensorKeyDictionary()  # parameter -> as in `MeasuredCut.positions`
+        self._count = 0  # of optimizers that have made a step, in all
         self._cleared: list[weakref.ref[Any]] = []  # whose gradients were cleared since the last call
 
     def begin(self) -> None:
@@ -105,11 +109,11 @@ class LineageMode(TorchFunctionMode):
         self.__enter__()
 
     def called(self, outputs: Any = ()) -> None:
-        """A backward call on some roots begins, and it is not the one that is asked for."""
+        """A backward call on these begins, and it is not the one that is asked for."""
         self._cleared.clear()
         for one in _tensors((outputs,)):
-            for cut in (*self._inside.get(one, ()), *self._behind.get(one, _Behind()).cuts):
-                cut.in_loss = True
+            for cut in self._went_into.get(one, ()):
+                cut.used = True
 
     def _watch_optimizers(self) -> None:
         made, cleared = torch.optim.Optimizer.__init__, torch.optim.Optimizer.zero_grad
@@ -124,6 +128,22 @@ class LineageMode(TorchFunctionMode):
 
         torch.optim.Optimizer.__init__ = init  # type: ignore[method-assign, assignment]
         torch.optim.Optimizer.zero_grad = zero_grad  # type: ignore[method-assign]
+        self._handle = register_optimizer_step_post_hook(self._step)
+
+    def _step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if optimizer in self._stepped:
+            return
+        self._stepped.add(optimizer)
+        for at, parameter in enumerate(one for group in optimizer.param_groups for one in group["params"]):
+            self._positions[parameter] = (*self._positions.get(parameter, ()), (self._count, at))
+        self._count += 1
+        for cut in self._cuts.values():  # the optimizer may be gone at the end
+            for ref in cut.leaves.values():
+                self._place(cut, ref())
+
+    def _place(self, cut: _Cut, leaf: Any) -> None:
+        if leaf is not None:
+            cut.positions.update(self._positions.get(leaf, ()))
 
     # ------------------------------------------------------------------ operations
 
@@ -155,23 +175,30 @@ class LineageMode(TorchFunctionMode):
             if not flag and _is_parameter(args[0]):
                 self._switched_off[args[0]] = self._lines()
             return
-        if by == "grad" or by.endswith(_OF_SHAPES):
-            return  # a gradient, or a tensor of the same shape, is not computed from the values
+        if by == "grad":
+            return  # a gradient is no value that the tensor was computed from
+        if by.endswith("_like") or by.startswith("new_"):
+            return  # only the form of the tensor is used
         if by in _AS_NUMBERS:
+            _taken(cut for one in given for cut in self._went_into.get(one, ()))
             if with_graph:
-                self._numbers_leave(self._cut(by, with_graph, into=False), result)
+                cut = self._cut(by, with_graph, into=False)
+                _taken((cut,))
+                self._numbers_leave(cut, result)
             return
-        results = list(_tensors((result,)))
-        outputs = [one for one in results if not one.requires_grad]
-        self._note_computed_with(given, [one for one in (*results, *args[:1]) if _is_computed(one)])
+        every = [args[0]] if by == "__setitem__" else list(_tensors((result,)))
+        outputs = [one for one in every if not one.requires_grad]
+        into = (by.endswith("_") and not by.endswith("__")) or by == "__setitem__"
         if by in _SAME or by == "copy_":
-            self._note_copies(by, args, results)
-        into = by.endswith("_") and not by.endswith("__")
-        if by == "__setitem__" and not args[0].requires_grad:
-            outputs, into = [args[0]], True
-        if len(results) == len(given) > len(outputs) > 0:
-            return self._note_each(given, results)
+            self._note_copies(by, args, every)
+        if len(every) == len(given) > len(outputs) > 0:
+            return self._note_each(given, every)
+        numbers = [one for one in given if not (with_graph and _is_index(one))]
+        before = dict.fromkeys(cut for one in numbers for cut in self._went_into.get(one, ()))
+        if by in _AS_ARRAYS:
+            _taken(before)
         if not outputs:
+            self._depend(every, before)
             return
         behind = _Behind()
         for one in given:
@@ -180,31 +207,31 @@ class LineageMode(TorchFunctionMode):
                 if _is_parameter(one):
                     behind |= _Behind(frozen=(weakref.ref(one),))
         if with_graph:
-            behind |= _Behind((self._cut(by, with_graph, into=into and torch.is_grad_enabled() is False),))
+            cut = self._cut(by, with_graph, into=into and torch.is_grad_enabled() is False)
+            behind |= _Behind((cut,))
+            if not cut.into:  # a statistic that later passes use is seldom what was meant to pass a gradient on
+                before[cut] = None
         elif not given and by in ("tensor", "as_tensor", "full"):
             behind |= _Behind(tuple(self._known_numbers(args)))
         if behind.cuts or behind.frozen:
             for one in outputs:
                 if not _is_parameter(one):
                     self._behind[one] = behind
+        self._depend(every, before)
 
-    def _note_computed_with(self, given: list[Any], results: list[Any]) -> None:
-        """Values with a graph were computed with these: with the plain ones among them as numbers, not as indices."""
-        if not results:
-            return
-        cuts = [cut for one in given if one.requires_grad for cut in self._inside.get(one, ())]
-        plain = (one for one in given if not one.requires_grad and one.is_floating_point())
-        cuts += [cut for one in plain for cut in self._behind.get(one, _Behind()).cuts]
-        if cuts:
-            kept = tuple(dict.fromkeys(cuts))[-_MOST_BEHIND:]
-            for one in results:
-                self._inside[one] = kept
+    def _depend(self, outputs: Iterable[Any], cuts: Iterable[_Cut]) -> None:
+        """Note on which cuts some results depend. What a step or an average writes to a parameter does not count."""
+        found = tuple(cuts)[-_MOST_BEHIND:]
+        for one in outputs if found else ():
+            if not _is_parameter(one):
+                self._went_into[one] = found
 
     def _note_each(self, given: list[Any], results: list[Any]) -> None:
         """Each result is another form of one value: by ``broadcast_tensors``."""
         for one, result in zip(given, results):
-            if not one.requires_grad and one in self._behind:
-                self._behind[result] = self._behind[one]
+            for known in (self._behind, self._went_into):
+                if one in known and not _is_parameter(result):
+                    known[result] = known[one]
 
     def _note_copies(self, by: str, args: Any, results: list[Any]) -> None:
         """A leaf got the values of another: by ``load_state_dict``, ``copy_`` or ``deepcopy``."""
@@ -218,7 +245,7 @@ class LineageMode(TorchFunctionMode):
 
     def _leaf_of(self, value: Any) -> Any:
         """The leaf that a tensor is, or whose plain values it has; None: it is something else."""
-        if _has_graph(value):
+        if isinstance(value, torch.Tensor) and value.requires_grad:
             return value if value.is_leaf else None
         ref = self._same.get(value)
         return ref() if ref is not None else None
@@ -239,6 +266,7 @@ class LineageMode(TorchFunctionMode):
                 cut.leaves.setdefault(id(leaf), weakref.ref(leaf))
                 if not cut.names.get(id(leaf)):
                     cut.names[id(leaf)] = self._name(leaf)
+                self._place(cut, leaf)
                 source = self._copied.get(leaf, _gone)()
                 if source is not None and not cut.copies.get(id(source)):
                     cut.copies[id(source)] = self._name(source)
@@ -286,11 +314,19 @@ class LineageMode(TorchFunctionMode):
         return {id(parameter) for one in asked for group in one.param_groups for parameter in group["params"]}
 
 
+def _taken(cuts: Iterable[_Cut]) -> None:
+    """Note that numbers were taken from what cuts returned: where these go nobody sees."""
+    for cut in cuts:
+        cut.used = cut.used or None
+
+
 def _as_measured(cut: _Cut, wanted: set[int]) -> MeasuredCut:
     alive = [one for ref in cut.leaves.values() if (one := ref()) is not None]
     known, copies = (tuple(sorted(filter(None, one.values()))) for one in (cut.names, cut.copies))
     trained = any(id(one) in wanted for one in alive)
-    return MeasuredCut(cut.lines, cut.by, cut.grad_mode, known, trained, cut.switched, cut.in_loss, copies)
+    return MeasuredCut(
+        cut.lines, cut.by, cut.grad_mode, known, trained, cut.switched, tuple(sorted(cut.positions)), cut.used, copies
+    )
 
 
 def _modules_of(parameters: list[Any], frames: Iterable[FrameType]) -> Iterator[tuple[str, Any]]:
@@ -327,12 +363,9 @@ def _name(func: Any) -> str:
 def _gone() -> None: ...
 
 
-def _has_graph(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.requires_grad
-
-
-def _is_computed(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.grad_fn is not None
+def _is_index(value: Any) -> bool:
+    """Whether a tensor can only choose among values: a label, or an action that `log_prob` scores."""
+    return not (value.is_floating_point() or value.is_complex() or value.dtype == torch.bool)
 
 
 def _is_parameter(value: Any) -> bool:

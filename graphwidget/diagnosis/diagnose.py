@@ -34,10 +34,18 @@ from graphwidget.diagnosis.findings.silences import (
     starved,
     unheld,
 )
-from graphwidget.diagnosis.findings.silences.steps import closure, idle_step, kept_grads, loop_order, steps_by_hand
+from graphwidget.diagnosis.findings.silences.steps import (
+    closure,
+    idle_step,
+    kept_grads,
+    left_over,
+    loop_order,
+    steps_by_hand,
+)
 from graphwidget.diagnosis.findings.silences.unheld import late_parameter
 from graphwidget.diagnosis.fixes.harm import destroys, stops_training
 from graphwidget.diagnosis.locating import located
+from graphwidget.diagnosis.main_function import seen_from_main
 from graphwidget.diagnosis.numbering import with_numbers, without_numbers
 from graphwidget.diagnosis.reuse.reuse import call_at
 from graphwidget.diagnosis.source.depth import room
@@ -97,6 +105,7 @@ DETECTORS: tuple[Detector, ...] = (
     constant_penalty.find,
     kept_grads.find,
     closure.find,
+    left_over.find,
     steps_by_hand.find,
     loop_order.find,
     custom.find,
@@ -124,7 +133,7 @@ def diagnose(record: Record) -> tuple[Finding, ...]:
     -------
     Findings, each at most once. Empty when nothing is wrong.
     """
-    record = with_numbers(record)
+    record = seen_from_main(with_numbers(record))
     unique: dict[tuple[object, ...], Finding] = {}
     for detector in DETECTORS:
         for finding in detector(record):
@@ -143,7 +152,7 @@ def _run(record: Record, finding: Finding) -> int:
 @room
 def of_call(record: Record, call: BackwardCall) -> tuple[Finding, ...]:
     """Return the findings of one call, as `diagnose` does: for the note under its traceback."""
-    record = with_numbers(record)
+    record = seen_from_main(with_numbers(record))
     same = call_at(record.calls, call.n) or call
     return tuple(_ready(record, finding) for finding in _of_call(record, same, leaving=True))
 

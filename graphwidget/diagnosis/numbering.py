@@ -11,21 +11,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields, replace
 
+from graphwidget.diagnosis.changed_places import ChangedPlaces
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.model import (
-    BackwardCall,
-    CellRun,
-    Finding,
-    Fix,
-    InnerCall,
-    Place,
-    Record,
-    Scene,
-    Sight,
-    Snapshot,
-    TextEdit,
-    Write,
-)
+from graphwidget.model import CellRun, Finding, Fix, Place, Record, TextEdit
 
 __all__ = ["with_numbers", "without_numbers"]
 
@@ -36,21 +24,7 @@ def with_numbers(record: Record) -> Record:
     """The record with a number for each run that has none; the same one where all have."""
     if all(run.cell is not None for run in record.runs.values()):
         return record
-    numbers = _Numbers(record)
-    return replace(
-        record,
-        snapshot=numbers.graph(record.snapshot),
-        calls=tuple(map(numbers.call, record.calls)),
-        writes=tuple(map(numbers.write, record.writes)),
-        hidden=tuple(map(numbers.write, record.hidden)),
-        idle=tuple(map(numbers.write, record.idle)),
-        starved=tuple(replace(one, place=numbers.place(one.place)) for one in record.starved),
-        unheld=tuple(replace(one, place=numbers.place(one.place)) for one in record.unheld),
-        kept_grads=tuple(replace(one, place=numbers.place(one.place)) for one in record.kept_grads),
-        runs={n: numbers.run(run) for n, run in record.runs.items()},
-        looks=tuple(replace(look, graph=numbers.graph(look.graph)) for look in record.looks),
-        scenes={n: numbers.scene(scene) for n, scene in record.scenes.items()},
-    )
+    return _Numbers(record).record(record)
 
 
 def without_numbers(record: Record, finding: Finding) -> Finding:
@@ -114,34 +88,20 @@ def _above_zero(number: int | None) -> int | None:
     return number if number is None or number >= 0 else None
 
 
-class _Numbers:
+class _Numbers(ChangedPlaces):
     """The numbers of the runs during a diagnosis."""
 
     def __init__(self, record: Record) -> None:
+        super().__init__()
         unnumbered = [n for n, run in record.runs.items() if run.cell is None]
         self._of = {n: -2 * n - 1 if n >= 0 else 2 * n for n in unnumbered}
         self._texts = {n: record.runs[n].source for n in unnumbered}
         self._files = {n: record.runs[n].file for n in unnumbered}
-        self._places: dict[tuple[Place, tuple[Place, ...]], Place] = {}
 
     def run(self, run: CellRun) -> CellRun:
-        cell, place = self._of.get(run.run, run.cell), self._known(run.error_place)
-        return replace(run, cell=cell, error_place=place, scene=self.scene(run.scene))
+        return replace(super().run(run), cell=self._of.get(run.run, run.cell))
 
-    def scene(self, scene: Scene) -> Scene:
-        return replace(scene, sights=self.sights(scene.sights), inside=self.sights(scene.inside))
-
-    def sights(self, sights: tuple[Sight, ...]) -> tuple[Sight, ...]:
-        return tuple(replace(one, place=self.place(one.place)) for one in sights)
-
-    def place(self, place: Place) -> Place:
-        key = (place, place.stack)
-        found = self._places.get(key)
-        if found is None:
-            found = self._places[key] = self._numbered(place)
-        return found
-
-    def _numbered(self, place: Place) -> Place:
+    def changed(self, place: Place) -> Place:
         outer = place.outer_cell
         if outer is None and place.outer_line is not None and place.run is not None:
             outer = self._of.get(place.run)
@@ -157,22 +117,3 @@ class _Numbers:
         same = place.file is None or place.file == self._files.get(run)
         text = source.line_text(self._texts[run], place.line) if same and run in self._texts else None
         return self._of[run] if text == place.source.strip() else None
-
-    def _known(self, place: Place | None) -> Place | None:
-        return self.place(place) if place is not None else None
-
-    def graph(self, graph: Snapshot) -> Snapshot:
-        return replace(graph, places=tuple(map(self.place, graph.places)))
-
-    def write(self, write: Write) -> Write:
-        return replace(write, place=self.place(write.place))
-
-    def call(self, call: BackwardCall) -> BackwardCall:
-        graph = self.graph(call.graph) if call.graph is not None else None
-        place, failed = self.place(call.place), self._known(call.failed_place)
-        return replace(call, place=place, failed_place=failed, graph=graph, inner=self._inner(call.inner))
-
-    def _inner(self, inner: InnerCall | None) -> InnerCall | None:
-        if inner is None:
-            return None
-        return replace(inner, call=self.call(inner.call), freed_at=self._known(inner.freed_at))

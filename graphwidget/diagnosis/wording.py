@@ -32,6 +32,7 @@ __all__ = [
     "spoken",
     "when",
     "where",
+    "without_gradients",
 ]
 
 
@@ -245,3 +246,10 @@ def when(record: Record, place: Place) -> str:
 def in_iteration(record: Record, place: Place | None) -> str:
     """``, iteration 3``; empty outside of loops."""
     return f", {iteration_text(record, place)}" if place is not None and place.iteration is not None else ""
+
+
+def without_gradients(record: Record) -> str:
+    """The parameters that no step of their optimizer found a gradient of, and that no call reached; empty: none."""
+    reached = {path for call in record.calls for path in call.reached}
+    paths = (path for one in record.starved for path in one.paths if path not in reached)
+    return names(tuple(dict.fromkeys(map(spoken, paths))))

@@ -10,7 +10,7 @@ from typing import Literal
 
 from graphwidget.model.findings import Finding
 from graphwidget.model.fixes import Fix
-from graphwidget.model.graph.parts import ModuleCall, Place, TensorRef
+from graphwidget.model.graph.parts import Leaf, ModuleCall, Place, TensorRef
 from graphwidget.model.graph.snapshot import Node, SavedTensor, Snapshot
 from graphwidget.model.measured.lineage import Lineage
 from graphwidget.model.measured.scenes import Scene
@@ -274,6 +274,10 @@ class Write:
     made: tuple[int, ...] = ()
     number: int = -1
     inside: ModuleCall | None = None
+
+    def is_to(self, leaf: Leaf) -> bool:
+        """Whether it modified a leaf, or would have: the same memory, or else a name of it."""
+        return leaf.memory in self.storages or not set(leaf.paths).isdisjoint(self.paths)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import psutil
 
+from graphwidget.diagnosis.wording import without_gradients
 from graphwidget.model import Finding
 from graphwidget.trials.attempt import Ran
 from graphwidget.trials.effects import Effects
@@ -72,7 +73,8 @@ class Asked:
 
     def _why_not(self, ran: Ran, tries: bool) -> str:
         """Why the program does not run again, and what is lost by that; empty: it runs again."""
-        lost = "No fix was tried" if tries else "Which lines keep gradients from parameters was not measured"
+        starved = without_gradients(ran.record) or "parameters"
+        lost = "No fix was tried" if tries else f"Which lines keep gradients from {starved} was not measured"
         if self.wanted is False:
             return f"{lost} (--no-try)."
         if self.wanted:

@@ -242,7 +242,8 @@ def _starved(before: Account, after: Account, finding: Finding, call: BackwardCa
     If each call of the line that failed had reached it, or the fix is known to cut it off, it must get one behind that
     call too.
     """
-    trained = [path for path in before.reached if not before.moved or path in before.moved]
+    moved = before.moved or after.moved  # what is no parameter of an optimizer was not trained before either
+    trained = [path for path in before.reached if not moved or path in moved]
     lost = [path for path in trained if path not in after.reached]
     if not lost and _went_on(after):
         wanted = {*fix.starves, *before.steady}

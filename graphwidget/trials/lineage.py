@@ -94,7 +94,8 @@ def _cuts(found: list[Mapping[str, Any]]) -> tuple[MeasuredCut, ...]:
             tuple(one["leaves"]),
             one["wanted"],
             _lines(one, "switched"),
-            one["in_loss"],
+            tuple((number, at) for number, at in one["positions"]),
+            one["used"],
             tuple(one["copies"]),
         )
         for one in found

@@ -40,6 +40,7 @@ def program(monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
     one.mode.begin()
     yield one
     one.mode.__exit__(None, None, None)
+    one.mode._handle.remove()
 
 
 def behind(lineage: Lineage) -> list[tuple[int, str]]:
@@ -150,9 +151,58 @@ def test_a_copy_of_a_buffer_is_made_of_no_parameter_that_was_copied_before(progr
     assert not program.measured(copied(torch.ones(2, 3)) * copied.mask).behind_root
 
 
+def test_a_parameter_is_known_by_its_place_in_an_optimizer_that_is_gone(program: Program) -> None:
+    first, other = nn.Linear(2, 2), nn.Linear(2, 2)
+
+    def train() -> None:
+        opt = torch.optim.SGD([*other.parameters(), first.weight], lr=0.1)
+        program.at(1)
+        loss = (first(torch.ones(1, 2)).detach() * other(torch.ones(1, 2))).sum()
+        program.mode.called(loss)
+        loss.backward()
+        opt.step()
+
+    train()
+    (cut,) = [one for one in program.mode.measured(None).cuts if one.by == "detach"]
+    assert cut.positions == ((0, 2),) and cut.used
+
+
+def test_what_no_call_goes_by_is_not_used(program: Program) -> None:
+    w = torch.ones(3, requires_grad=True)
+    program.at(1)
+    (w * 2).detach().sum()  # for a log
+    program.at(2)
+    leaf = (w * 2).detach().requires_grad_()
+    program.at(3)
+    program.mode.called((leaf * 3).sum())
+    used = {cut.lines[0].line: cut.used for cut in program.mode.measured(None).cuts}
+    assert used == {1: False, 2: True}
+
+
+def test_a_statistic_that_is_kept_in_place_is_not_what_a_call_lacks(program: Program) -> None:
+    w, mean = torch.ones(3, requires_grad=True), torch.zeros(3)
+    program.at(1)
+    with torch.no_grad():
+        mean.lerp_(w * 2, 0.1)
+    program.at(2)
+    program.mode.called(((w - mean) ** 2).sum())
+    assert not any(cut.used for cut in program.mode.measured(None).cuts if cut.by == "lerp_")
+
+
+def test_what_has_only_the_form_of_a_value_does_not_come_from_it(program: Program) -> None:
+    w = torch.ones(3, requires_grad=True)
+    program.at(1)
+    with torch.no_grad():
+        state = w * 2
+    program.at(2)
+    program.mode.called((torch.zeros_like(state) + w.new_zeros(3) + w).sum())
+    cuts = program.mode.measured(None).cuts
+    assert [(cut.lines[0].line, cut.used) for cut in cuts] == [(1, False)]
+
+
 def in_loss(program: Program, loss: torch.Tensor) -> list[tuple[int, str]]:
     program.mode.called(loss)
-    return [(cut.lines[0].line, cut.by) for cut in program.measured(loss).cuts if cut.in_loss]
+    return [(cut.lines[0].line, cut.by) for cut in program.measured(loss).cuts if cut.used]
 
 
 @pytest.mark.filterwarnings("ignore:Converting a tensor")
@@ -181,13 +231,6 @@ def test_a_sample_is_known_by_the_leaves_behind_its_distribution(program: Progra
     loss = decoder(z).sum()
     assert (2, "normal") in in_loss(program, loss)
     assert any(cut.by == "normal" and "mean" in cut.leaves for cut in program.measured(loss).cuts)
-
-
-def test_what_only_has_the_same_shape_is_no_cut(program: Program) -> None:
-    w = torch.ones(3, requires_grad=True)
-    program.at(1)
-    y = torch.ones_like(w * 2) + (w * 2).new_zeros(3)
-    assert program.measured(y).cuts == () and behind(program.measured(y)) == []
 
 
 def test_a_worker_s_copy_is_known_by_what_it_was_copied_from(program: Program) -> None:

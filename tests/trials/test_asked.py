@@ -36,7 +36,7 @@ def test_fixes_that_were_not_tried_are_said():
 def test_of_a_program_without_fixes_it_is_said_what_was_not_measured():
     """A backbone's head that is not used gets no gradient: no finding, and no fix that could be tried."""
     assert said() == (
-        "Which lines keep gradients from parameters was not measured: the program writes files (best.pt), and that "
+        "Which lines keep gradients from `net.fc.weight` was not measured: the program writes files (best.pt), and that "
         "would happen again. To measure it all the same: graphwidget explain --try train.py"
     )
 

@@ -161,6 +161,13 @@ def test_a_leaf_that_each_call_of_the_line_had_reached_must_have_a_gradient_behi
     assert judged(after, replace(BEFORE, reached=("v", "w"), steady=("w",), moved=("v",))).ok is True
 
 
+def test_a_leaf_of_the_loop_s_own_is_not_what_should_train():
+    """``fast = (w - lr * g).detach().requires_grad_()``: without the cut it is no leaf, and `w` trains."""
+    before = replace(BEFORE, reached=("fast[0]",), moved=())
+    assert judged(replace(AFTER, reached=("w",), moved=("w",)), before).ok is True
+    assert judged(replace(AFTER, reached=("w",)), before).ok is False
+
+
 def test_only_what_all_calls_of_the_line_reached_before_it_failed_is_steady():
     def call(n, line, *reached, result="ok"):
         place = records.place(1, line, iteration=n)

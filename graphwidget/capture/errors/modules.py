@@ -160,9 +160,11 @@ def _kept_in(path: str, owner: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _computed_tensors(objects: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names under which modules keep tensors that were computed: as attributes, or in lists and dicts."""
-    for start in reversed(list(objects)):  # locals first: a module has a name in the line that failed
-        for path, module in _named_modules({start: objects[start]}):
+    """Yield the names under which objects keep tensors that were computed: as attributes, or in lists and dicts."""
+    for start in reversed(list(objects)):  # locals first: an object has a name in the line that failed
+        value = objects[start]
+        plain = not issubclass(type(value), (torch.nn.Module, type, ModuleType, FunctionType))
+        for path, module in [(start, value)] if plain else _named_modules({start: value}):
             for name, one in _kept_in(path, module):
                 private = name.removeprefix(path).startswith("._")
                 if not private and ti.requires_grad(one) and not ti.is_leaf(one):

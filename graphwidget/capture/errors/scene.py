@@ -194,6 +194,7 @@ def _value(one: Any, named: Mapping[int, str]) -> Value | None:
     if ti.is_tensor(one):
         origin = ti.base(one) if ti.is_view(one) else None
         requires = ti.requires_grad(one)
+        node = ti.history(one, asked=False)[0]
         return Value(
             "tensor",
             cls.__name__,
@@ -202,6 +203,7 @@ def _value(one: Any, named: Mapping[int, str]) -> Value | None:
             view_of=None if origin is None else named.get(id(origin), ""),
             dtype=ti.dtype_name(one),
             shape=ti.shape_of(one),
+            number=-1 if node is None else ti.number_of(node),
         )
     if issubclass(cls, torch.nn.Module):
         return Value("module", cls.__name__, trainable.modules({"one": one}).get("one"))

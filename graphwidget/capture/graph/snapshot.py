@@ -299,6 +299,7 @@ class _Reader:
                 grad_storage=-1 if gradient is None else self.tables.storage(gradient),
                 grad_refuses="" if gradient is None else ti.refuses_writes(gradient),
                 reshaped=taken is not None and taken != shape,
+                memory=(ti.storage_of(variable) or (-1,))[0],
             )
         except Exception:
             return Leaf(paths=paths, shape=(), dtype="", has_grad=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import keyword
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -27,6 +27,7 @@ __all__ = [
     "locals_of",
     "member_descriptors",
     "module_of",
+    "module_tensors",
     "mro_of",
     "own_attributes",
     "static_attribute",
@@ -98,6 +99,21 @@ def attribute(o: Any, name: str) -> Any:
         except AttributeError:
             return None
     return None
+
+
+def module_tensors(module: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the parameters and buffers of a module, those of its parts after its own, with their names in it."""
+    work, seen = [("", module)], set[int]()
+    while work:
+        prefix, one = work.pop(0)
+        if id(one) in seen or torch.nn.Module not in mro_of(type(one)):
+            continue
+        seen.add(id(one))
+        parameters, buffers, parts = (dict(own_attributes(one).get(registry) or {}) for registry in REGISTRIES)
+        for name, value in (*parameters.items(), *buffers.items()):
+            if internals.is_tensor(value):
+                yield f"{prefix}{name}", value
+        work.extend((f"{prefix}{name}.", part) for name, part in parts.items())
 
 
 def member_descriptors(cls: type) -> dict[str, Any]:

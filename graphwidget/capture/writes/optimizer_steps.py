@@ -139,8 +139,9 @@ class OptimizerSteps:
         self._handles = []
 
     def end_cell(self) -> None:
-        """End the steps that raised."""
+        """End the steps that raised, and begin anew to look for leaves that no optimizer holds."""
         self._resting.clear()
+        self.unheld.end_cell()
 
     def _stepping(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Handle the start of a step. Its lines need not be traced, unless it runs code of a cell."""
@@ -299,7 +300,8 @@ class OptimizerSteps:
             return  # a parameter without a name may be the one that the last backward reached
         if len(self.idle) < MAX_OPTIMIZERS or id(optimizer) in self.idle:
             names = tuple(watched.paths[i] for i in at)
-            self.idle[id(optimizer)] = Write(place, place.source, names, (), self.log.calls(), True)
+            keys = tuple(found[0] for one in parameters if (found := internals.storage_of(one)) is not None)
+            self.idle[id(optimizer)] = Write(place, place.source, names, keys, self.log.calls(), True)
 
 
 def _tensors_of_state(optimizer: Any) -> list[Any]:

@@ -26,6 +26,8 @@ from itertools import islice
 from types import FrameType
 from typing import Any
 
+import torch
+
 from graphwidget import torch_internals as internals
 from graphwidget.capture.lines.cells import Scope
 from graphwidget.capture.lines.provenance import Provenance
@@ -377,7 +379,8 @@ def _shared(changed: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
 def _resolve(frame: FrameType, chain: tuple[str, ...]) -> list[tuple[str, Any]]:
     """Return the names and tensors that `chain` leads to in the frame. No user code runs.
 
-    They are a tensor, its `.grad`, or the first elements of a list, tuple or dict.
+    They are a tensor, its `.grad`, the first elements of a list, tuple or dict, or the first parameters and buffers of
+    a module: `Embedding` and `BatchNorm` write to their own in code that is not the user's.
     """
     name, *attributes = chain
     value: Any = None
@@ -404,6 +407,8 @@ def _resolve(frame: FrameType, chain: tuple[str, ...]) -> list[tuple[str, Any]]:
         elements = [(f"{name}[{i}]", one) for i, one in enumerate(value[:MAX_ELEMENTS])]
     elif type(value) is dict:
         elements = [(f"{name}[{key!r}]", value[key]) for key in islice(value, MAX_ELEMENTS) if type(key) in (str, int)]
+    elif torch.nn.Module in reading.mro_of(type(value)):
+        elements = [(f"{name}.{inner}", one) for inner, one in islice(reading.module_tensors(value), MAX_ELEMENTS)]
     else:
         return []
     return [(path, one) for path, one in elements if internals.is_tensor(one)]

@@ -18,11 +18,14 @@ MAX_OPTIMIZERS = 100  # optimizers that are followed
 class _Followed:
     """One optimizer: weak references to what has had no gradient so far, and the number of its steps."""
 
-    def __init__(self, optimizer: Any, parameters: Sequence[Any]) -> None:
-        self.optimizer = weakref.ref(optimizer)
-        self.without: list[Callable[[], Any]] = [
-            weakref.ref(one) for one in parameters if internals.requires_grad(one) and internals.grad(one) is None
-        ]
+    def __init__(self, number: int, optimizer: Any, parameters: Sequence[Any]) -> None:
+        self.number, self.optimizer = number, weakref.ref(optimizer)
+        self.without: list[Callable[[], Any]] = []
+        self.positions: dict[int, int] = {}  # id of a reference -> which parameter of the optimizer it is to
+        for at, one in enumerate(parameters):
+            if internals.requires_grad(one) and internals.grad(one) is None:
+                self.without.append(ref := weakref.ref(one))
+                self.positions[id(ref)] = at
         self.all, self.steps = len(parameters), 1
         self.where: Place | None = None
         self.named: list[tuple[Callable[[], Any], str]] = []  # those that had a name at a step, and that name
@@ -47,6 +50,7 @@ class Starved:
     def __init__(self, watched: WatchedTensors) -> None:
         self.watched = watched
         self._followed: dict[int, _Followed] = {}
+        self._count = 0  # of optimizers
 
     def step(self, optimizer: Any, parameters: Sequence[Any], where: Callable[[], Place | None]) -> None:
         """Note a step. `where` is asked only while a parameter of it has had no gradient."""
@@ -54,7 +58,8 @@ class Starved:
         if known is not None and known.optimizer() is optimizer:
             known.step()
         elif len(self._followed) < MAX_OPTIMIZERS:
-            known = self._followed[id(optimizer)] = _Followed(optimizer, parameters)
+            known = self._followed[id(optimizer)] = _Followed(self._count, optimizer, parameters)
+            self._count += 1
         if known is not None and known.without:
             known.where = where()
             if not known.steps & (known.steps - 1):  # a power of two
@@ -75,9 +80,11 @@ class Starved:
             if known.optimizer() is not None:
                 known.name(self.watched)
             left = set(map(id, known.without))
-            paths = [path for ref, path in known.named if id(ref) in left and _has_none(ref())]
-            if paths:
-                found.append(StarvedParameters(known.where, tuple(paths), known.steps, known.all))
+            named = [(ref, path) for ref, path in known.named if id(ref) in left and _has_none(ref())]
+            if named:
+                paths = tuple(path for _, path in named)
+                positions = tuple((known.number, known.positions[id(ref)]) for ref, _ in named)
+                found.append(StarvedParameters(known.where, paths, known.steps, known.all, positions))
         return tuple(found)
 
 

@@ -187,14 +187,20 @@ def _classify(node: ast.stmt, lines: list[str]) -> Statement | None:
     if not (sure or calls):
         return None
     named = [*written, *(p for p in _own_expressions(node) if isinstance(p, (ast.Attribute, ast.Name)))]
-    chains = dict.fromkeys(chain for chain in map(_chain, named) if chain)
+    chains = _longest(chain for chain in map(_chain, named) if chain)
     hidden = [
         (ast.unparse(owner), _chain(owner), of is through)
         for of in (through, given)
         for owner in map(_data, of)
         if owner is not None
     ]
-    return Statement(_text(node, lines), sure, tuple(chains)[:MAX_NAMES], optimizer, _once(hidden))
+    return Statement(_text(node, lines), sure, chains[:MAX_NAMES], optimizer, _once(hidden))
+
+
+def _longest(chains: Iterable[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
+    """Each chain once, without those that a longer one goes on from: `self` of `self.items`."""
+    found = dict.fromkeys(chains)
+    return tuple(one for one in found if not any(one != other and one == other[: len(one)] for other in found))
 
 
 def _text(node: ast.stmt, lines: list[str]) -> str:

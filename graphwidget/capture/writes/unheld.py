@@ -20,6 +20,7 @@ __all__ = ["Unheld"]
 
 MAX_HELD = 100_000  # parameters that are remembered as held
 MAX_LEAVES = 200
+MAX_BEGINNINGS = 200  # how often the steps are counted anew
 
 _OF_OPTIMIZER = re.compile(r"\.(param_groups|state)\b")  # what an optimizer keeps its parameters in
 
@@ -35,7 +36,11 @@ class _Seen:
 
 
 class Unheld:
-    """Looks at the first steps of all optimizers, and then ever more rarely."""
+    """Looks at the first steps of all optimizers, and then ever more rarely.
+
+    It begins anew in each cell, and after a look that found a leaf for the first time: a model may be made again while
+    its optimizer stays.
+    """
 
     def __init__(self, watched: WatchedTensors) -> None:
         self.watched = watched
@@ -43,14 +48,25 @@ class Unheld:
         self._groups: dict[int, tuple[int, ...]] = {}  # id of an optimizer -> what was seen of its parameters
         self._optimizers: dict[int, weakref.ref[Any]] = {}
         self._seen: dict[int, _Seen] = {}
-        self._steps = 0
+        self._steps = 0  # since the beginning
+        self._beginnings = 0
 
     def step(self, optimizer: Any, parameters: Sequence[Any], where: Callable[[], Place | None]) -> None:
         """Note a step."""
         self._hold(optimizer, parameters)
+        self._count(where)
+
+    def end_cell(self) -> None:
+        """Begin anew."""
+        self._steps = 0
+
+    def _count(self, where: Callable[[], Place | None]) -> None:
         self._steps += 1
-        if not self._steps & (self._steps - 1):  # a power of two
-            self._look(where)
+        if self._steps & (self._steps - 1):  # no power of two
+            return
+        if self._look(where) and self._beginnings < MAX_BEGINNINGS:
+            self._steps = 0
+            self._beginnings += 1
 
     def written(self, leaves: Sequence[Any], again: bool, where: Callable[[], Place | None]) -> None:
         """Note that a line has written to leaves with a gradient; `again`: it has begun with the first once more."""
@@ -59,9 +75,7 @@ class Unheld:
                 self._held[id(one)] = weakref.ref(one)
                 self._seen.pop(id(one), None)
         if again:
-            self._steps += 1
-            if not self._steps & (self._steps - 1):
-                self._look(where)
+            self._count(where)
 
     def _hold(self, optimizer: Any, parameters: Sequence[Any]) -> None:
         ends = (parameters[0], parameters[-1]) if parameters else ()
@@ -90,8 +104,10 @@ class Unheld:
         known = self._held.get(id(leaf))
         return known is not None and known() is leaf
 
-    def _look(self, where: Callable[[], Place | None]) -> None:
+    def _look(self, where: Callable[[], Place | None]) -> bool:
+        """Look at all watched leaves. Returns whether one was seen for the first time."""
         place: Place | None = None
+        new = False
         for at, ref in enumerate(self.watched.refs):
             leaf = ref()
             if leaf is None or not internals.requires_grad(leaf) or internals.is_view(leaf) or self._is_held(leaf):
@@ -103,11 +119,13 @@ class Unheld:
             if seen is None or seen.leaf() is not leaf:
                 if len(self._seen) < MAX_LEAVES:
                     self._seen[id(leaf)] = _Seen(leaf, self.watched.paths[at])
+                    new = True
                 continue
             seen.times += 1
             if place is None:
                 place, orphans = where(), self._orphans()
             seen.place, seen.orphans = place, orphans
+        return new
 
     def _orphans(self) -> tuple[tuple[int, ...], ...]:
         """Return the sizes of parameters without a gradient that only optimizers lead to."""

@@ -56,7 +56,10 @@ class Failure:
 
     def node(self, name: str) -> int | None:
         """Return the node that computed a variable, now or at the error; for a leaf, its AccumulateGrad."""
-        return next((owner.node for owner in self.record.snapshot.owners if self._means(owner.path, name)), None)
+        graph, value = self.record.snapshot, self.value(name)
+        if value is not None and value.number >= 0 and value.number in graph.seq:
+            return graph.seq.index(value.number)
+        return next((owner.node for owner in graph.owners if self._means(owner.path, name)), None)
 
     def _means(self, path: str, name: str) -> bool:
         """Whether `name` in the line refers to an owner's path, and not to a local variable that hides it."""
@@ -133,6 +136,12 @@ class Failure:
         if value is not None and (value.leaf or value.kind != "tensor"):
             return None  # another variable of the same name
         return None if node is None or self.record.snapshot.node(node).leaf is not None else node
+
+    def is_computed(self, name: str) -> bool:
+        """Whether a variable surely is a computed tensor: it was measured, or its node is known."""
+        value = self.value(name)
+        measured = value is not None and value.kind == "tensor" and value.leaf is False
+        return measured or self.computed(name) is not None
 
     def made(self, node: int | None) -> str:
         """Return the place of a node as the end of a sentence; empty if unknown."""

@@ -17,6 +17,7 @@ from graphwidget.diagnosis.no_graph.origins import Origins
 from graphwidget.diagnosis.no_graph.restoring import cause_of
 from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.pytorch.optimizers import optimized
 from graphwidget.diagnosis.wording import UNNAMED, place_of, root_name, short, where
 from graphwidget.diagnosis.wording import at as line_of
@@ -134,6 +135,8 @@ def _origins(record: Record, call: BackwardCall) -> Origins:
 
 def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
     """Return the line nearest to the root that cuts the graph, or the freezing of a module whose output is not cut."""
+    if (found := without_graph.only(record, origins, root, spot)) is not None:
+        return found
     cuts = list(origins.cuts(root, spot))
     surely = [cut for cut in cuts if cut.sure]
     meant = [cut for cut in surely if restore_graph.only_optimized(record.runs.values(), cut.statement)]
@@ -144,7 +147,8 @@ def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause 
         if found is not None:
             return found if sure is None else Cause(found.text, replace(found.fix, verified=False), found.place)
     trained = optimized(list(record.runs.values()))
-    if trained and not any(trained & source.names_in(cut.statement) for cut in meant):
+    of_trained = any(trained & source.names_in(cut.statement) for cut in meant)
+    if trained and not of_trained and not (sure and without_graph.is_cut_behind(record, origins, root, spot)):
         # The cuts may be of targets. A gradient without a graph is one that was measured.
         found = without_graph.behind(record, origins, root, spot)
         if found is not None:
@@ -174,31 +178,45 @@ def _too_late(origins: Origins, root: ast.expr, spot: Spot, name: str) -> Cause 
     """Return the cause if a leaf was made to require grad only after the root had been computed from it."""
     for spot_made, node, _ in origins.back(root, spot):
         run = origins.values.runs[spot_made.at] if 0 <= spot_made.at < len(origins.values.runs) else None
-        if run is None or not isinstance(node, ast.stmt) or source.function_at(run.source, node.lineno):
+        if run is None or not isinstance(node, ast.stmt) or source.loop_at(run.source, node.lineno) is not None:
             continue
+        inside = source.function_at(run.source, node.lineno)
         for read in sorted(source.names_in(source.given(node))):
-            for at in range(spot_made.at, len(origins.values.runs)):
-                for asking in _asking(origins.values.runs[at], read):
-                    if at == spot_made.at and asking.lineno <= node.lineno:
+            for later in origins.values.runs[spot_made.at : spot_made.at + 1 if inside else None]:
+                for asking in _asking(later, read, inside[1] if inside else None):
+                    if later is run and asking.lineno <= node.lineno:
                         continue
-                    place, made = place_of(origins.values.runs[at], asking.lineno), place_of(run, node.lineno)
-                    if source.loop_at(run.source, node.lineno) is not None:
-                        continue
+                    place, made = place_of(later, asking.lineno), place_of(run, node.lineno)
                     sentence = f"Ask for it before `{name}` is computed ({where(made)})."
+                    edits = _moved_up(run, node, later, asking)
                     return Cause(
                         f"{short(ast.unparse(asking))} ({where(place)}) came too late: {short(ast.unparse(node))} "
                         f"({where(made)}) had been computed without a graph.",
-                        Fix("unfreeze", sentence, False, line_of(place)),
+                        Fix("unfreeze", sentence, False, line_of(place), edits=edits),
                         place,
                     )
     return None
 
 
-def _asking(run: CellRun, name: str) -> list[ast.stmt]:
-    """Return the statements of a cell, outside of functions, that make a tensor require grad."""
+def _asking(run: CellRun, name: str, function: ast.FunctionDef | None) -> list[ast.stmt]:
+    """Return the statements that make a tensor require grad: of a function, or of a cell outside of functions."""
     tree = source.parse(run.source)
+    body = function.body if function is not None else tree.body if tree is not None else []
     asking = (f"{name}.requires_grad_()", f"{name}.requires_grad_(True)", f"{name}.requires_grad = True")
-    return [s for s in source.own_statements(tree.body) if ast.unparse(s) in asking] if tree else []
+    return [s for s in source.own_statements(body) if ast.unparse(s) in asking]
+
+
+def _moved_up(run: CellRun, made: ast.stmt, later: CellRun, asking: ast.stmt) -> text_edit.Edits:
+    """The statement that asks, in front of the one that computes, if both stand in one block.
+
+    In another cell it stays where it is, too: it does no harm there.
+    """
+    new = text_edit.statement_lines(later.source, asking)
+    if later is not run:
+        return text_edit.insert_before(run.cell, run.source, made, new)
+    if asking not in source.behind(run.source, made):
+        return ()
+    return (*text_edit.insert_before(run.cell, run.source, made, new), *text_edit.remove(run.cell, run.source, asking))
 
 
 def _made_of(runs: list[CellRun], name: str, root: ast.expr) -> list[str]:

@@ -116,6 +116,7 @@ def _of_no_leaf(failure: Failure, name: str, node: int | None) -> Finding:
     spot = at(place)
     text = failure.cells.text(spot[0]) if spot is not None else ""
     made_by = failure.cells.statement(spot) if spot is not None else None
+    meant: Fix | None = None
     if spot is not None and made_by is not None and updated_in_place(text, made_by):
         # It was a leaf until then. The fix is sure where nothing needs the leaf's values any more.
         before = "in the pass before" if spot == at(failure.place) else f"in {where(place)}"
@@ -131,14 +132,16 @@ def _of_no_leaf(failure: Failure, name: str, node: int | None) -> Finding:
         )
     elif node is None or _ran(failure.record, graph.uid[node]):
         how = f"`{name}` was computed{failure.made(node)}: it is no leaf."
-        fix = _meant_as_leaf(spot, text, made_by) or _retained(name, node, spot, text, made_by)
-        fix = fix if fix.edits else _retained_at_the_call(failure, name) or fix
+        retained = _retained(name, node, spot, text, made_by)
+        fix = retained if retained.edits else _retained_at_the_call(failure, name) or retained
+        meant = _meant_as_leaf(spot, text, made_by)
     else:
         how = f"`{name}` was computed{failure.made(node)}: it is no leaf. No backward has reached it since."
         sentence = f"Ask for it by `{name}.retain_grad()`, and run a backward that reaches it before you read it."
         fix = Fix("retain_grad", sentence, False, spot)
     text = f"{how} Backward writes `.grad` into leaves only."
-    return failure.finding(f"`{name}.grad` is None.", text, fix, kind="no_grad", tensor=name)
+    fixes = (fix,) if meant is None else (meant, fix)
+    return failure.finding(f"`{name}.grad` is None.", text, *fixes, kind="no_grad", tensor=name)
 
 
 def _retained(name: str, node: int | None, spot: tuple[int, int] | None, text: str, made_by: ast.stmt | None) -> Fix:
@@ -186,15 +189,16 @@ def _stored(statement: ast.stmt) -> set[str]:
 
 
 def _meant_as_leaf(spot: tuple[int, int] | None, text: str, made_by: ast.stmt | None) -> Fix | None:
-    """``torch.randn(3, requires_grad=True) * 0.1``: the leaf has no name, only what was computed from it."""
+    """``torch.randn(3, requires_grad=True) * 0.1``, or ``.to(device)``: the leaf itself has no name."""
     for whole in ast.walk(made_by) if spot is not None and made_by is not None else ():
-        if not isinstance(whole, ast.BinOp) or spot is None:
+        if not (isinstance(whole, ast.BinOp) or _is_method_of_a_call(whole)) or spot is None:
             continue
         asked = [node for node in ast.walk(whole) if isinstance(node, ast.keyword) and node.arg == "requires_grad"]
         names = {node.id for node in ast.walk(whole) if isinstance(node, ast.Name)}
         if len(asked) != 1 or ast.unparse(asked[0].value) != "True" or not names:
             continue
-        new = f"({ast.unparse(_Without().visit(ast.parse(ast.unparse(whole), mode='eval').body))}).requires_grad_()"
+        values = ast.unparse(_Without().visit(ast.parse(ast.unparse(whole), mode="eval").body))
+        new = f"{values if isinstance(whole, ast.Call) else f'({values})'}.requires_grad_()"
         return Fix(
             "leaf",
             f"Make it a leaf with these values: {short(new)}.",
@@ -203,6 +207,11 @@ def _meant_as_leaf(spot: tuple[int, int] | None, text: str, made_by: ast.stmt | 
             edits=text_edit.replace_node(spot[0], text, whole, new),
         )
     return None
+
+
+def _is_method_of_a_call(node: ast.AST) -> bool:
+    """``torch.randn(3).to(device)``."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call)
 
 
 class _Without(ast.NodeTransformer):

@@ -34,6 +34,7 @@ from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.paths import is_assignable
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.source.text_edit import Edits
@@ -195,8 +196,8 @@ def _flag_of_no_leaf(failure: Failure) -> Finding | None:
 def _optimized(failure: Failure) -> Finding:
     """``SGD([w2])`` where `w2` was computed."""
     there = failure.statement is not None and OPTIMIZER.search(failure.text)
-    read = source.names_read(failure.statement) if failure.statement is not None and there else set()
-    found = sorted(name for name in read if failure.computed(name) is not None)
+    read = source.paths_read(failure.statement) if failure.statement is not None and there else set()
+    found = sorted(name for name in read if failure.is_computed(name))
     name = found[0] if len(found) == 1 else None
     shown = names(tuple(found)) or "A tensor that it was given"
     made = failure.made(failure.computed(name)) if name else ""
@@ -206,7 +207,7 @@ def _optimized(failure: Failure) -> Finding:
         "leaf",
         f"Make a leaf of it first: `{new}`." if name else "Make leaves of them first: `.detach().requires_grad_()`.",
         failure.preceded_by([new]) if name else (),
-        verified=not leaves,
+        verified=not leaves and name is not None and failure.node(name) is not None,
         price=no_gradient(leaves, "through it") if leaves else "What it was computed from gets no gradient.",
     )
     instead = failure.fix("leaf", f"Give it what that was computed from, if it should train: {names(leaves)}.")
@@ -267,7 +268,11 @@ def _copied(failure: Failure) -> Finding:
     made = failure.made(failure.computed(found[0])) if len(found) == 1 else ""
     simple = bool(failure.line) and 0 < len(found) <= 3 and all(_PATH.fullmatch(path) for path in found)
     cut = [f"{path} = {path}.detach()" for path in found]
-    fix = (
+    few = bool(failure.line) and 0 < len(found) <= 3 and all(map(is_assignable, found))
+    kept_alone = (
+        _without_graphs(failure, copies[0], found) if few and (not simple or failure.before_a_backward) else None
+    )
+    fix = kept_alone or (
         failure.fix(
             "detach",
             f"Cut {'them' if len(found) > 1 else 'it'} off first: " + ", ".join(f"`{one}`" for one in cut) + ".",
@@ -288,6 +293,24 @@ def _copied(failure: Failure) -> Finding:
         fix,
         tensor=found[0] if len(found) == 1 else None,
         nodes=[failure.node(path) for path in found],
+    )
+
+
+def _without_graphs(failure: Failure, copy: ast.Call, found: tuple[str, ...]) -> Fix | None:
+    """Copy what was computed without its graph, and leave the original as it is: a backward may need it.
+
+    `deepcopy` takes what its second argument, the memo, has for an `id` instead of a copy.
+    """
+    if len(copy.args) != 1 or copy.keywords:
+        return None
+    several = len(found) > 1
+    each, of_all = ("t", f" for t in ({', '.join(found)})") if several else (found[0], "")
+    new = f"{ast.unparse(copy)[:-1]}, {{id({each}): {each}.detach().clone(){of_all}}})"
+    return failure.fix(
+        "detach",
+        f"Copy {'these' if several else 'it'} without {'their graphs' if several else 'its graph'}: {short(new)}.",
+        text_edit.replace_node(failure.place.cell, failure.cell, copy, new),
+        price="No gradient flows back through the copy.",
     )
 
 

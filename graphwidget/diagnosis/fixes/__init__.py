@@ -191,6 +191,11 @@ _BUILT_AFTER: Ladder = (
         "A buffer that is filled again was not emptied.",
     ),
     Rung(
+        lambda case: case.in_closure and bool(case.reuse.starved),
+        (recompute.propose, detach.propose),
+        "An optimizer calls its closure several times in a step, and each time with other weights.",
+    ),
+    Rung(
         lambda case: case.stepped and case.setting.only_added,
         (recompute.propose,),
         "A term of the loss that is detached no longer counts.",

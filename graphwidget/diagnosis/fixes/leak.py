@@ -16,7 +16,7 @@ from graphwidget.diagnosis.source.containers import EMPTY
 from graphwidget.diagnosis.source.detaching import detached
 from graphwidget.diagnosis.source.paths import is_code, local
 from graphwidget.diagnosis.wording import at, names, outer_at, place_of, root_name, short, spoken, where
-from graphwidget.model import BackwardCall, CellRun, Fix, Owner, Record
+from graphwidget.model import BackwardCall, CellRun, Fix, Owner, Record, Snapshot
 
 if TYPE_CHECKING:
     from graphwidget.diagnosis.findings.piles import Pile
@@ -37,7 +37,7 @@ def for_pile(record: Record, pile: Pile, lasting: bool) -> tuple[Fix, ...]:
     name, place = spoken(pile.name), pile.graph.place_of(pile.owners[0].node)
     keep = _cut_each_time(record, pile) if pile.chain else None
     keep = keep or _remove_hooks(record, pile)
-    keep = keep or keep_numbers(record, pile.name, pile.owners) or _hand_over_numbers(record, pile)
+    keep = keep or keep_numbers(record, pile.name, pile.owners, pile.graph) or _hand_over_numbers(record, pile)
     if keep is None:
         line = f" ({where(place)})" if where(place) else ""
         keep = Fix(
@@ -113,13 +113,19 @@ def needed(record: Record, name: str, kept_at: set[tuple[int | None, int]]) -> b
     )
 
 
-def keep_numbers(record: Record, holder: str, owners: tuple[Owner, ...]) -> Fix | None:
-    """Detach at the lines that put tensors into a container; `holder`: its path."""
+def keep_numbers(record: Record, holder: str, owners: tuple[Owner, ...], graph: Snapshot | None = None) -> Fix | None:
+    """Detach at the lines that put tensors into a container; `holder`: its path.
+
+    Where `graph` shows that these tensors were made while some of these functions ran, in those only: `losses` of
+    another function is another list, which may hold numbers.
+    """
     base = re.sub(r"(\[[^]]*\])+$", "", holder) if "__" not in holder else holder
     inside = {owner.path[len(base) :] for owner in owners}
     name = source.last_name(spoken(holder))
     for run in _cells(record):
         found = containers.detached_in(run.cell, run.source, name, inside)
+        ran = _functions_around(run, graph, owners) if graph is not None else set[int]()
+        found = [one for one in found if _function_at(run, one[0]) in ran] or found
         if not found or run.cell is None:
             continue
         first = found[0][0]
@@ -130,6 +136,19 @@ def keep_numbers(record: Record, holder: str, owners: tuple[Owner, ...]) -> Fix 
         edits = tuple(edit for _, one in found for edit in one)
         return Fix("detach", text + ("" if free else _UNLESS), free, (run.cell, first), _NONE, edits=edits)
     return None
+
+
+def _functions_around(run: CellRun, graph: Snapshot, owners: tuple[Owner, ...]) -> set[int]:
+    """The functions of a text that were running when some tensors were made, as `_function_at` has them."""
+    places = [place for owner in owners if (place := graph.place_of(owner.node)) is not None]
+    frames = (frame for place in places for frame in (place, *place.stack))
+    return {_function_at(run, frame.line) for frame in frames if frame.cell == run.cell and frame.line is not None}
+
+
+def _function_at(run: CellRun, line: int) -> int:
+    """The line of the function around a line; 0: there is none."""
+    found = source.function_at(run.source, line)
+    return found[1].lineno if found is not None else 0
 
 
 def _remove_hooks(record: Record, pile: Pile) -> Fix | None:
@@ -200,12 +219,19 @@ def _cut_each_time(record: Record, pile: Pile) -> Fix | None:
     if written is not None:
         return written
     for run in _cells(record):
-        statements = source.assigned_as(run.source, last)
+        statements = [
+            (statement, target)
+            for statement, target in source.assigned_as(run.source, last)
+            if "." in target or "." not in whole or not _function_at(run, statement.lineno)  # no local variable
+        ]
         if not statements or run.cell is None or len(pile.paths) > 1:
             continue
         statement, target = _that_made(pile, run, statements)
-        if ast.unparse(source.given(statement)) in EMPTY:
+        given = source.given(statement)
+        if ast.unparse(given) in EMPTY:
             continue  # where the container begins: other lines put something in
+        if isinstance(given, ast.Call) and source.last_name(ast.unparse(given.func)) == "Parameter":
+            continue  # it has no graph there: a line writes one into it
         here = f"In[{run.cell}], line {statement.lineno}"
         if isinstance(statement, ast.AugAssign):
             edits = containers.detached_value(run.cell, run.source, statement.value)
@@ -227,7 +253,8 @@ def _cut_each_time(record: Record, pile: Pile) -> Fix | None:
         loop = source.loop_at(run.source, line)  # each pass makes it again
         inside_loop = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1) if loop is not None else range(line + 1)
         free = not needed(record, last, {(run.cell, one) for one in inside_loop})
-        return Fix("detach", text + ("" if free else _UNLESS), free, (run.cell, line), _NONE, edits=edits)
+        stored = (run.cell, statement.lineno)  # the cut comes behind the call that needs the graph
+        return Fix("detach", text + ("" if free else _UNLESS), free, stored, _NONE, edits=edits)
     return None
 
 
@@ -245,6 +272,9 @@ def _cut_what_is_written(record: Record, pile: Pile) -> Fix | None:
     for statement in source.statements_at(run.source, place.line or 0)[-1:]:
         given = _put_into(statement, last) or _added_to(statement, last) or inplace.values_written(statement, last)
         edits = tuple(edit for one in given for edit in containers.detached_value(run.cell, run.source, one))
+        if not edits and last in map(source.last_name, source.targets(statement)):
+            inside = {local(owner.path).rpartition(last)[2] for owner in pile.owners}
+            edits = containers.detached_parts(run.cell, run.source, source.given(statement), inside - {""})
         if not edits or run.cell is None:
             return None
         free = not needed(record, last, {(run.cell, statement.lineno)})
@@ -287,6 +317,8 @@ def _that_made(pile: Pile, run: CellRun, statements: list[tuple[ast.stmt, str]])
 def _cut(record: Record, pile: Pile, whole: str, target: str) -> list[str]:
     """Statements that detach what the holder has, spelled as where it is assigned: ``self.mean`` for ``net.mean``."""
     paths = [local(owner.path) for owner in pile.owners]
+    if whole.endswith("]") and not target.endswith("]"):
+        whole = whole[: whole.rindex(source.last_name(whole))] + source.last_name(whole)  # the container is assigned
     if paths == [whole]:
         return [f"{target} = {target}.detach()"]
     cells = [run.source for run in _cells(record)]

@@ -9,6 +9,7 @@ from itertools import count
 
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.paths import root_of
 from graphwidget.diagnosis.source.pytorch.names import has_parameters
 from graphwidget.diagnosis.source.pytorch.optimizers import TRAINS, optimized
 from graphwidget.diagnosis.source.text_edit import Edits
@@ -19,6 +20,7 @@ _NUMBER = re.compile(r"\.(item|tolist|numpy|detach|data)\b|^(float|int|len)\(")
 LEFT_OUT = ("detach", "detach_", "data", "item")
 
 _MAKES_AGAIN = ("tensor", "as_tensor", "from_numpy", "FloatTensor")
+_COMPUTING = ("torch", "F", "nn", "self")  # with what calls of operations and modules begin
 _LEAVES = ("item", "tolist", "numpy", "detach", "cpu", "clone")
 _FREEZES = re.compile(r"requires_grad_\(False\)|requires_grad *= *False")
 
@@ -41,7 +43,11 @@ def without(cell: int | None, text: str, statement: ast.stmt | ast.expr, cut: st
 
 
 def _made_again(node: ast.Call) -> ast.expr | None:
-    """``x`` of ``torch.tensor(x.tolist())`` or ``torch.from_numpy(x.detach().cpu().numpy())``."""
+    """``x`` of ``torch.tensor(x.tolist())`` or ``torch.from_numpy(x.detach().cpu().numpy())``.
+
+    And ``F.relu(x)`` of ``torch.tensor(F.relu(x))``: what an operation or a part of a module returns is a tensor. What
+    another name stands for may be a list of them.
+    """
     if source.last_name(ast.unparse(node.func)) not in _MAKES_AGAIN or len(node.args) != 1:
         return None
     value, left = node.args[0], False
@@ -49,7 +55,9 @@ def _made_again(node: ast.Call) -> ast.expr | None:
         if value.func.attr not in _LEAVES:
             break
         value, left = value.func.value, True
-    return value if left and isinstance(node.func, ast.Attribute) else None
+    name, alone = source.last_name(ast.unparse(node.func)), not node.keywords
+    computed = name == "tensor" and alone and isinstance(value, ast.Call) and root_of(ast.unparse(value)) in _COMPUTING
+    return value if (left or computed) and isinstance(node.func, ast.Attribute) else None
 
 
 def stacked(cell: int | None, text: str, statement: ast.stmt) -> tuple[str, Edits]:

@@ -65,7 +65,7 @@ def adds_to_its_gradients(graph: Snapshot, call: BackwardCall, write: Write) -> 
     if not write.optimizer and ".grad" not in write.by:
         return False
     inside = reachable(graph, (root.node for root in call.roots))
-    return any(set(graph.leaves[i].paths) & set(write.paths) for i in inside if i in graph.leaves)
+    return any(write.is_to(graph.leaves[i]) for i in inside if i in graph.leaves)
 
 
 def _step(cell: str, line: int | None) -> source.Statement | None:
@@ -164,6 +164,6 @@ def _owner(step: source.Statement | None) -> str:
 def _cleared(record: Record, call: BackwardCall, graph: Snapshot, write: Write) -> set[str]:
     """The optimizers and modules that clear, before the call, gradients that a step used."""
     step = _step(Cells.of(record).text(write.place.cell), write.place.line)
-    paths = [path for leaf in graph.leaves.values() if set(leaf.paths) & set(write.paths) for path in leaf.paths]
+    paths = [path for leaf in graph.leaves.values() if write.is_to(leaf) for path in leaf.paths]
     names = {name for _, name in _resets(record, call, write, step)}
     return {n for n in names if n == _owner(step) or any(path.startswith((f"{n}.", f"{n}[")) for path in paths)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 
 from graphwidget.diagnosis.source import syntax as source
 
@@ -54,6 +55,12 @@ def binding(statements: list[ast.stmt], name: str, line: int) -> list[ast.stmt]:
     loops = [s for s in statements if isinstance(s, (ast.For, ast.While)) and s.lineno < line <= (s.end_lineno or 0)]
     again = [s for s in giving if s.lineno >= line and any(s.lineno <= (loop.end_lineno or 0) for loop in loops)]
     return [*reversed(earlier[whole:]), *reversed(again)]
+
+
+def bound_in(body: list[ast.stmt], name: str, line: int = sys.maxsize) -> list[ast.stmt]:
+    """The same for the body of a function or a file, with what functions inside it bind there: ``nonlocal h``."""
+    inner = [binding(list(source.own_statements(one.body)), name, sys.maxsize) for one in source.sharing(body, name)]
+    return [*binding(list(source.own_statements(body)), name, line), *(one for found in inner for one in found)]
 
 
 def only_element(statement: ast.stmt, name: str) -> bool:

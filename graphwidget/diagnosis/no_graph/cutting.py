@@ -5,17 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-COMPARING = (
-    *("eq", "ne", "lt", "le", "gt", "ge", "equal", "isclose", "isnan", "isinf", "isfinite", "signbit"),
-    *("greater", "greater_equal", "less", "less_equal", "not_equal"),
-    *("logical_and", "logical_or", "logical_not", "logical_xor"),
-)
-
 # Functions of tensors that have no derivative: they count, compare, or name positions. A test asks torch about each.
 NOT_DIFFERENTIABLE = (
     *("argmax", "argmin", "argsort", "argwhere", "nonzero", "count_nonzero", "bincount", "histc"),
     *("bucketize", "searchsorted", "isin", "one_hot", "multinomial", "sample", "long", "int", "short", "byte", "bool"),
-    *COMPARING,
+    *("eq", "ne", "lt", "le", "gt", "ge", "equal", "isclose", "isnan", "isinf", "isfinite", "signbit"),
+    *("greater", "greater_equal", "less", "less_equal", "not_equal"),
+    *("logical_and", "logical_or", "logical_not", "logical_xor"),
 )
 
 # Calls whose result has no graph although their argument has one.

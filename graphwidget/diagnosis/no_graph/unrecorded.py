@@ -171,14 +171,13 @@ def _requiring_grad(origins: Origins, name: str, spot: Spot) -> text_edit.Edits:
             return ()
         spot, node = made[0]
         value = origins.values.measured(name, spot._replace(past=1)) if isinstance(node, ast.stmt) else None
-        if isinstance(node, ast.Name):
-            name = node.id
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            name = ast.unparse(node)
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and len(node.targets) == 1:
-            plain = source.function_at(origins.values.runs[spot.at].source, node.lineno) is None
             number = value is None or value.dtype.startswith(("float", "bfloat", "complex"))
             creates = source.last_name(ast.unparse(node.value.func)) in ("randn", "rand", "ones", "zeros", "full")
             run, new = origins.values.runs[spot.at], f"{ast.unparse(node.value)}.requires_grad_()"
-            fits = plain and number and creates and isinstance(node.targets[0], ast.Name)
+            fits = number and creates and isinstance(node.targets[0], (ast.Name, ast.Attribute))
             return text_edit.replace_node(run.cell, run.source, node.value, new) if fits else ()
         else:
             return ()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from graphwidget.diagnosis.no_graph.bindings import binding, iterated, of_attribute, only_element
+from graphwidget.diagnosis.no_graph.bindings import bound_in, iterated, of_attribute, only_element
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.diagnosis.source.pytorch.names import has_parameters
@@ -139,18 +139,22 @@ class Values:
         if name.startswith("self.") and inside is not None and inside[0] is not None:
             return [(Spot(spot.at, getattr(s, "lineno", 1)), s) for s in of_attribute(inside[0], name)]
         if inside is not None:
-            local = binding(list(source.own_statements(inside[1].body)), name, spot.line + spot.past)
+            local = bound_in(inside[1].body, name, spot.line + spot.past)
             if local:
                 return [(Spot(spot.at, s.lineno), s) for s in local]
             names = [a.arg for a in (*inside[1].args.posonlyargs, *inside[1].args.args)]
             if name in (*names, *(a.arg for a in inside[1].args.kwonlyargs)):
                 return list(self._arguments(inside, name, names))
+        for body in source.bodies_around(cell, spot.line)[1:-1]:
+            free = bound_in(body, name)
+            if free:
+                return [(Spot(spot.at, s.lineno), s) for s in free]
         everything: list[tuple[Spot, ast.AST]] = []
         for at in self._searched(spot, inside is not None):
             tree = source.parse(self.runs[at].source)
             line = spot.line + spot.past if at == spot.at and inside is None else sys.maxsize
             same = self.runs[at].file == self.runs[spot.at].file
-            found: list[ast.stmt] = binding(list(source.own_statements(tree.body)), name, line) if tree and same else []
+            found: list[ast.stmt] = bound_in(tree.body, name, line) if tree is not None and same else []
             defined = source.defined(self.runs[at].source, name) if not found else ()
             everything += [(Spot(at, getattr(s, "lineno", 1)), s) for s in (*found, *defined[-1:])]
             if defined or any(s.lineno < line and not only_element(s, name) for s in found):

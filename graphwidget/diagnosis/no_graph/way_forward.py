@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from graphwidget.diagnosis.no_graph.cutting import COMPARING, cuts_in, is_scored, outside_of_cuts
+from graphwidget.diagnosis.no_graph.cutting import cuts_in, is_scored, outside_of_cuts
 from graphwidget.diagnosis.no_graph.measured import cut_at
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.source import syntax as source
@@ -15,12 +15,14 @@ from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.model import CellRun, Record
 
-__all__ = ["cuts_behind", "why_cut"]
+__all__ = ["COMPARING", "cuts_behind", "why_cut"]
 
 MOST_STEPS = 200  # functions visited for one parameter
 
 _OF_INDICES = ("argmax", "argmin", "argsort", "indices", "long", "int", "bool", "multinomial", "sample")
 
+
+COMPARING = ("gt", "ge", "lt", "le", "eq", "ne")
 
 _WHY = {
     "detach": "`detach` cuts the graph there",
@@ -36,6 +38,8 @@ _WHY = {
 
 def why_cut(by: str) -> str:
     """Why an operation leaves the graph, as the end of a sentence."""
+    if by in COMPARING:
+        return "a comparison has no derivative"
     return _WHY.get(by, f"`{by}` has no derivative")
 
 
@@ -54,27 +58,31 @@ class _Use(NamedTuple):
     far: bool = False
 
 
-def cuts_behind(record: Record, path: str) -> list[Cut]:
+def cuts_behind(record: Record, path: str, position: tuple[int, int] | None = None) -> list[Cut]:
     """Return the cuts between a parameter and all uses of its values; plain ones first.
 
-    Where it has been measured which lines cut off values computed from it, those, the last one first; where some of
-    these values are in a loss, only theirs.
+    Where it has been measured which lines cut off values computed from it, those, the last one first; and of these, if
+    there are any, only those whose values went into the root of a call. None if it was measured that none did.
+
+    Parameters
+    ----------
+    position
+        Which parameter it is, as in `MeasuredCut.positions`; None: known by its path only.
     """
     written = _in_text(record, path)
     if written is None or record.lineage is None:
         return written or []
     in_text = {(one.run.run, one.statement.lineno): one for one in written}
-    own = [one for one in record.lineage.cuts if path in one.leaves]
-    of_copies = [one for one in record.lineage.cuts if path in one.copies]
-    in_loss = ([one for one in cuts if one.in_loss] for cuts in (own, of_copies))
-    others = ([one for one in cuts if one.by.strip("_") not in COMPARING] for cuts in (own, of_copies))
-    for measured in (*in_loss, *others):
-        found = [cut for one in reversed(measured) if (cut := cut_at(record, one)) is not None]
-        found = [one for one in found if not _only_shown(one.statement)]
-        both = [in_text[key] for one in found if (key := (one.run.run, one.statement.lineno)) in in_text]
-        if both or found:
-            return both or found
-    return written
+    own = [one for one in reversed(record.lineage.cuts) if path in one.leaves or position in one.positions]
+    of_copies = [one for one in reversed(record.lineage.cuts) if path in one.copies]
+    for used in (True, None):
+        for lost in (own, of_copies):
+            measured = [cut for one in lost if one.used is used and (cut := cut_at(record, one)) is not None]
+            found = [one for one in measured if not _only_shown(one.statement)]
+            both = [in_text[key] for one in found if (key := (one.run.run, one.statement.lineno)) in in_text]
+            if found:
+                return both or found
+    return [] if own or of_copies else written
 
 
 def _in_text(record: Record, path: str) -> list[Cut] | None:

@@ -64,8 +64,9 @@ class Carrier:
             return made
         function, name = self.path.partition(":")[0] if ":" in self.path else "", local(self.path)
         for one in (made, *reversed(made.stack)):
-            if (one.function or "").rpartition(".")[2] == function and one.line is not None:
-                around = source.statements_at(self.setting.text_of_cell(one.cell), one.line)[-1:]
+            text = self.setting.text_of_cell(one.cell)
+            if one.line is not None and (one.function or "").rpartition(".")[2] in (function, *_sharing(text, name)):
+                around = source.statements_at(text, one.line)[-1:]
                 if any(name in (*source.targets(each), *_of_loop(each)) for each in around):
                     return replace(one, iteration=made.iteration)
         return made
@@ -127,6 +128,12 @@ class Carrier:
     @cached_property
     def _leading(self) -> set[int]:
         return self.setting.reuse.leading_to(self.to_failure[-1][:1])
+
+
+def _sharing(text: str, name: str) -> list[str]:
+    """The functions that bind a variable of the code around them: by ``global`` or ``nonlocal``."""
+    tree = source.parse(text)
+    return [one.name for one in source.sharing(tree.body if tree is not None else [], name)]
 
 
 def _of_loop(statement: ast.stmt) -> set[str]:

@@ -47,7 +47,9 @@ def _in_outermost_frame(text: str, line: int, a: Place, b: Place) -> bool:
     """`runs_between` for a line in the outermost frame, in which each call stands in one statement."""
     first, last = a.outer_line or 0, b.outer_line or 0
     if _next_pass(text, a, b):
-        return _shared_loop(text, line, last)
+        loop = source.loop_at(text, last)
+        inside = loop is not None and loop.lineno <= first <= (loop.end_lineno or 0)
+        return _shared_loop(text, line, last) or (not inside and first <= line <= last)
     return first != last and first <= line <= last
 
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from graphwidget.diagnosis.reuse.graph_paths import path_to_failure
-from graphwidget.diagnosis.source.paths import root_of
-from graphwidget.diagnosis.source.pytorch.optimizers import optimized
+from graphwidget.diagnosis.source.pytorch.optimizers import is_below, optimized_paths
 from graphwidget.diagnosis.wording import handed_to_call
 from graphwidget.engine.what_if import reachable
 from graphwidget.model import BackwardCall, Kind, Place, Record, SlotState, Snapshot, Write, in_order
@@ -166,22 +165,22 @@ class Reuse:
     @cached_property
     def starved(self) -> frozenset[int]:
         """Those exclusive leaves that the program trains."""
-        stepped = {path for w in self.record.writes if w.optimizer or ".grad" in w.by for path in w.paths}
-        if not stepped:
+        steps = [w for w in self.record.writes if w.optimizer or ".grad" in w.by]
+        if not any(step.paths for step in steps):
             return self.exclusive_leaves
-        known = stepped | optimized(list(self.record.runs.values()))
-        return frozenset(i for i in self.exclusive_leaves if self._is_trained(i, known))
+        given = optimized_paths(list(self.record.runs.values()))
+        return frozenset(i for i in self.exclusive_leaves if self._is_trained(i, steps, given))
 
-    def _is_trained(self, index: int, known: set[str]) -> bool:
+    def _is_trained(self, index: int, steps: list[Write], given: set[str]) -> bool:
         """Whether a leaf is stepped, or may be.
 
         It is not if steps change others, and no optimizer holds it or is made of it, also by a line that has not run.
-        `known`: the paths of what is stepped, and the variables of which optimizers are made.
+        `given`: the paths of what optimizers are made of.
         """
         leaf = self.graph.leaves.get(index)
-        if leaf is None or not leaf.paths:
+        if leaf is None or not leaf.paths or any(step.is_to(leaf) for step in steps):
             return True
-        return any(path in known or "param_groups" in path or root_of(path) in known for path in leaf.paths)
+        return any("param_groups" in path or any(is_below(path, one) for one in given) for path in leaf.paths)
 
     # what was modified between the calls
 

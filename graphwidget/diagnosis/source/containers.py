@@ -18,11 +18,15 @@ _KEEPING_ALL = ("extend", "extendleft")
 
 
 def begins_empty(texts: Iterable[str], container: str) -> bool:
-    """Whether all that is assigned to such a name is an empty list, dict or queue, or a dict of such."""
+    """Whether all that is assigned to such a name is an empty list, dict or queue, or a dict of such.
+
+    ``rewards = policy.rewards`` is no new one.
+    """
     last = container.rsplit(".", 1)[-1]
     given = [pair for text in texts for pair in source.assigned_as(text, last)]
     values = [source.given_to(s, t)[0] if isinstance(s, ast.Assign) else getattr(s, "value", None) for s, t in given]
-    return bool(given) and all(value is not None and _is_empty(value) for value in values)
+    values = [one for one in values if not (isinstance(one, ast.Attribute) and one.attr == last)]
+    return bool(values) and all(value is not None and _is_empty(value) for value in values)
 
 
 def _is_empty(value: ast.expr) -> bool:
@@ -119,14 +123,21 @@ def _leads(keys: list[ast.expr], path: Steps) -> bool:
     return all(not isinstance(key, ast.Constant) or f"[{key.value!r}]" == step for key, step in zip(keys, path))
 
 
-def _detached(cell: int | None, text: str, value: ast.expr, rests: set[Steps]) -> text_edit.Edits:
+def _detached(cell: int | None, text: str, value: ast.AST, rests: set[Steps]) -> text_edit.Edits:
     """`value` detached, or those of its parts that are at `rests` in it."""
     if rests and isinstance(value, (ast.Name, ast.Attribute)) and all(map(_is_key, rests)):
         each = f"{{k: v.detach() if hasattr(v, 'detach') else v for k, v in {ast.unparse(value)}.items()}}"
         return text_edit.replace_node(cell, text, value, each)
-    parts = [value] if () in rests else _parts(value, {rest[0] for rest in rests if len(rest) == 1})
-    parts = [part for part in parts if not isinstance(part, ast.Constant)]
-    return tuple(edit for part in parts for edit in detached_value(cell, text, part))
+    if () in rests:
+        return () if isinstance(value, ast.Constant) else detached_value(cell, text, value)
+    steps_ = {rest[0] for rest in rests}
+    ends = _parts(value, {step for step in steps_ if (step,) in rests})
+    edits = [edit for part in ends for edit in _detached(cell, text, part, {()})]
+    for step in sorted(steps_):
+        further = {rest[1:] for rest in rests if rest[0] == step and len(rest) > 1}
+        parts = _parts(value, {step}) if further else []
+        edits += [edit for part in parts if part not in ends for edit in _detached(cell, text, part, further)]
+    return tuple(edits)
 
 
 def _is_key(rest: Steps) -> bool:
@@ -134,7 +145,12 @@ def _is_key(rest: Steps) -> bool:
     return len(rest) == 1 and rest[0].startswith(("['", '["'))
 
 
-def detached_value(cell: int | None, text: str, value: ast.expr) -> text_edit.Edits:
+def detached_parts(cell: int | None, text: str, value: ast.AST, inside: Iterable[str]) -> text_edit.Edits:
+    """The parts of a display that lie at these paths in it, detached: ``['m']`` of ``{"m": a + b, "n": 1}``."""
+    return _detached(cell, text, value, {steps(f"_{path}")[1:] for path in inside})
+
+
+def detached_value(cell: int | None, text: str, value: ast.AST) -> text_edit.Edits:
     """An expression with ``.detach()`` behind it, in brackets where it needs them."""
     start, end = text_edit.span(text, value)
     if isinstance(value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
@@ -142,13 +158,17 @@ def detached_value(cell: int | None, text: str, value: ast.expr) -> text_edit.Ed
     return (TextEdit(start, start, "(", cell), TextEdit(end, end, ").detach()", cell))
 
 
-def _parts(value: ast.expr, wanted: set[str]) -> list[ast.expr]:
+def _parts(value: ast.AST, wanted: set[str]) -> list[ast.expr]:
     """The parts of a display, or of a call that makes a container, that get these places in it."""
     if isinstance(value, (ast.Tuple, ast.List)):
         return [part for at, part in enumerate(value.elts) if f"[{at}]" in wanted]
     if isinstance(value, ast.Dict):
         pairs = zip(value.keys, value.values)
         return [part for key, part in pairs if isinstance(key, ast.Constant) and f"[{key.value!r}]" in wanted]
+    if isinstance(value, ast.DictComp):
+        return [value.value] if wanted else []
+    if isinstance(value, ast.ListComp):
+        return [value.elt] if wanted else []
     if not isinstance(value, ast.Call) or not wanted:
         return []
     named = [k.value for k in value.keywords if {f".{k.arg}", f"[{k.arg!r}]"} & wanted]

@@ -7,7 +7,15 @@ import ast
 from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax as source
 
-__all__ = ["calls_on_temporaries", "operation", "written_new"]
+__all__ = ["calls_on_temporaries", "operation", "writes_to_new_names", "written_new"]
+
+_OPERATIONS: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.Pow: "pow",
+}
 
 
 def calls_on_temporaries(statement: ast.stmt | None) -> list[ast.Call]:
@@ -30,6 +38,23 @@ def _target(call: ast.Call) -> ast.expr | None:
 def operation(call: ast.Call) -> str:
     """The name of a call's operation, as that of its node begins, in small letters: ``add`` of ``AddBackward0``."""
     return source.last_name(ast.unparse(call.func)).rstrip("_").replace("_", "")
+
+
+def writes_to_new_names(line: list[ast.stmt]) -> list[tuple[ast.stmt, str]]:
+    """The statements of one line that write in place to what an earlier one of them has assigned, with the operation.
+
+    ``y = x.exp(); y += 1`` has ``y += 1`` and ``add``.
+    """
+    found: list[tuple[ast.stmt, str]] = []
+    new: set[str] = set()
+    for statement in line:
+        if inplace.modified(ast.unparse(statement)) in new:
+            if isinstance(statement, ast.AugAssign):
+                found.append((statement, _OPERATIONS.get(type(statement.op), "?")))
+            else:
+                found += [(statement, operation(call)) for call in inplace.inplace_calls(statement)]
+        new |= set(source.targets(statement))
+    return found
 
 
 def written_new(text: str) -> str:

@@ -29,6 +29,11 @@ def when_tensor(cells: Mapping[int, str], spot: Spot, path: str) -> str:
     if not found:
         return ""
     nodes = list(_where_it_lives(cells, text, found[0], path))
+    owner, _, attribute = path.rpartition(".")
+    tests = [one for one in _before(text, found[0]) if isinstance(one, ast.If)]
+    given = any(path in source.targets(s) for one in tests for s in one.body)  # ``if not hasattr(self, "h"): self.h =``
+    if owner and not given and any(_asks_whether_there(node, attribute) for node in nodes):
+        return f"hasattr({owner}, {attribute!r})"
     if any(_gives(node, path, int, float) for node in nodes):
         return f"torch.is_tensor({path})"
     if any(_gives(node, path, type(None)) for node in nodes):
@@ -36,6 +41,13 @@ def when_tensor(cells: Mapping[int, str], spot: Spot, path: str) -> str:
         if not any(_excludes_none(one, found[0], path) for one in before) and not _is_set(text, found[0], path):
             return f"{path} is not None"
     return ""
+
+
+def _asks_whether_there(node: ast.AST, attribute: str) -> bool:
+    """``hasattr(self, 'mean')``, ``getattr(self, 'mean', None)``: in the first pass it may not be there."""
+    called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+    asked = node.args[1] if isinstance(node, ast.Call) and len(node.args) > 1 else None
+    return called in ("hasattr", "getattr") and isinstance(asked, ast.Constant) and asked.value == attribute
 
 
 def _where_it_lives(cells: Mapping[int, str], text: str, statement: ast.stmt, path: str) -> Iterator[ast.AST]:

@@ -366,8 +366,11 @@ def shown(text: str, edits: Iterable[TextEdit]) -> tuple[str, ...]:
 
 
 def new_text(text: str, edits: Iterable[TextEdit]) -> str:
-    """The lines that edits write, as one line: to quote in a sentence."""
-    return " ".join(line[2:].strip() for line in shown(text, edits) if line.startswith("+"))
+    """The lines that edits write, as one line: to quote in a sentence. Of a line of several statements the new ones."""
+    lines = shown(text, edits)
+    before = {part for line in lines if line.startswith("-") for part in line[2:].strip().split("; ")}
+    parts = [line[2:].strip().split("; ") for line in lines if line.startswith("+")]
+    return " ".join("; ".join([one for one in line if one not in before] or line) for line in parts)
 
 
 def shown_in(cells: Mapping[int, str], edits: Iterable[TextEdit]) -> tuple[str, ...]:

@@ -190,7 +190,8 @@ class Leaf:
     """The leaf behind an AccumulateGrad node. `bytes` is the size of the tensor itself.
 
     `grad_refuses`: reason why nothing can be added to its `.grad` in place ("is a ZeroTensor"); empty: there is none.
-    `reshaped`: since its use, it got data of another shape (``w.data = ...``).
+    `reshaped`: since its use, it got data of another shape (``w.data = ...``). `memory` is the `Storage.key` of its
+    values: by it a leaf is known again in other snapshots, where it may have other names; -1: unknown.
 
     Examples
     --------
@@ -211,6 +212,7 @@ class Leaf:
     grad_storage: int = -1  # index into Snapshot.storages of `.grad`, -1: none
     grad_refuses: str = ""
     reshaped: bool = False
+    memory: int = -1
 
 
 class Output(NamedTuple):

@@ -34,9 +34,12 @@ class MeasuredCut:
         Whether one of them is trained by the optimizer whose call this is; see `Lineage`.
     switched
         The lines that were running when grad mode was switched off, the innermost first; none: it was on.
-    in_loss
-        Whether the root of a backward call was computed with its result as a number that could have a derivative. An
-        index, a label or a value that is only shown is none.
+    positions
+        Which parameters of optimizers are among the leaves: the number of the optimizer, in the order of their first
+        steps, and that of the parameter in it. In another run of the program a parameter may have another of its names.
+    used
+        Whether a backward call began at something that was computed from what the operation returned; None: unknown,
+        numbers or an array were taken from it.
     copies
         Names of leaves whose values had been copied into those behind the values: those of a shared network, where
         each worker computes with a copy.
@@ -48,7 +51,8 @@ class MeasuredCut:
     leaves: tuple[str, ...] = ()
     wanted: bool = False
     switched: tuple[TextLine, ...] = ()
-    in_loss: bool = False
+    positions: tuple[tuple[int, int], ...] = ()
+    used: bool | None = None
     copies: tuple[str, ...] = ()
 
 

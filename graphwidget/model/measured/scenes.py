@@ -27,6 +27,8 @@ class Value:
         For a tensor: its `is_leaf`; None: reading it would have changed something.
     view_of
         For a view: a name of its base, empty if the base has none. None: it is no view.
+    number
+        Sequence number of the node that computed it; -1: none did, or it is not known.
     """
 
     kind: Literal["tensor", "module", "function"]
@@ -36,6 +38,7 @@ class Value:
     view_of: str | None = None
     dtype: str = ""
     shape: tuple[int, ...] = ()
+    number: int = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,15 @@ class StarvedParameters:
     """What the steps of one optimizer left unchanged because it had no gradient in any of them.
 
     `place` is the last step's, `paths` name the parameters, `steps` says how many steps there were, and `held` how many
-    parameters the optimizer had when it made the first.
+    parameters the optimizer had when it made the first. `positions`: of each path which parameter it is, as in
+    `MeasuredCut.positions`.
     """
 
     place: Place
     paths: tuple[str, ...]
     steps: int
     held: int
+    positions: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from functools import partial
 
 from graphwidget.capture.tracker import Tracker
 from graphwidget.diagnosis.verdict import verdict
-from graphwidget.diagnosis.wording import names, spoken
+from graphwidget.diagnosis.wording import without_gradients
 from graphwidget.model import Record
 from graphwidget.programs.journal import Journal
 from graphwidget.programs.recording import environment
@@ -25,7 +25,6 @@ from graphwidget.render.words import count, function_text
 
 __all__ = ["Records"]
 
-_MOST_NAMED = 3  # parameters
 _MOST_HEADLINES = 3  # findings that are named at the end
 _MOST_SAID = 8  # records of other processes that are named, with what was found in them
 _MOST_LOOKED_AT = 1000
@@ -148,9 +147,5 @@ class Records:
 
 def _without_gradients(record: Record) -> str:
     """Which parameters of optimizers had no gradient. Whether a line keeps it from them, this run cannot tell."""
-    reached = {path for call in record.calls for path in call.reached}
-    paths = [path for one in record.starved for path in one.paths if path not in reached]
-    if not paths:
-        return ""
-    shown = names(tuple(dict.fromkeys(map(spoken, paths))), _MOST_NAMED)
-    return f"No step of an optimizer found a gradient of {shown}: why, was not measured."
+    shown = without_gradients(record)
+    return f"No step of an optimizer found a gradient of {shown}: why, was not measured." if shown else ""

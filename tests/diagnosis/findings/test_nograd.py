@@ -257,6 +257,7 @@ def test_where_no_tensor_requires_grad_it_is_said():
 def test_a_leaf_that_was_asked_too_late_is_named():
     finding = explained("x = torch.tensor([1.0])\nloss = (x**2).sum()\nx.requires_grad_()\n", "loss.backward()\n")
     assert "`x.requires_grad_()` (In[1], line 3) came too late" in finding.text
+    assert [edit.new.strip() for edit in finding.fixes[0].edits] == ["x.requires_grad_()", ""]  # moved
 
 
 def test_an_attribute_that_a_method_replaces_without_a_graph_is_found():

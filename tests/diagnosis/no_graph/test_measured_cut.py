@@ -154,6 +154,11 @@ def test_the_line_that_keeps_a_parameter_from_its_gradient_is_the_measured_one()
     other = (MeasuredCut((TextLine(1, None, 1),), "detach_", True, ("net.head.weight",)),)
     assert diagnose(replace(record, lineage=Lineage(None, cuts=other))) == diagnose(record)
 
+    by_position = MeasuredCut((TextLine(1, None, 1),), "detach_", True, ("other.embed.weight",), positions=((0, 0),))
+    assert [one.cause for one in diagnose(replace(record, lineage=Lineage(None, cuts=(by_position,))))] == [found.cause]
+    unused = replace(by_position, used=False)
+    assert not diagnose(replace(record, lineage=Lineage(None, cuts=(unused,))))
+
 
 def test_a_decorated_function_around_the_measured_line_is_the_cause_that_the_text_gives() -> None:
     net = "net = nn.Linear(1, 1)\n@torch.no_grad()\ndef evaluate(x):\n    return slope(x)"
@@ -162,6 +167,13 @@ def test_a_decorated_function_around_the_measured_line_is_the_cause_that_the_tex
     off = MeasuredCut(lines, "linear", False, (), True)
     found = no_graph(net, slope, "evaluate(torch.ones(2, 1, requires_grad=True))", behind_root=(off,))
     assert "`@torch.no_grad()` of `evaluate` (In[1], line 3) is around it" in found.text
+
+
+def test_a_comparison_is_named_as_such() -> None:
+    record = record_of(HIDDEN.replace("v.clone().detach_()", "(v > 0).float()"), STARVED, TRAIN)
+    cuts = (MeasuredCut((TextLine(1, None, 1),), "gt", True, ("net.embed.weight",), used=True),)
+    (found,) = diagnose(replace(record, lineage=Lineage(None, cuts=cuts)))
+    assert "a comparison has no derivative" in found.text and found.fixes[0].id == "straight_through"
 
 
 ACTOR = """actor, critic = nn.Linear(2, 2), nn.Linear(2, 1)
@@ -181,7 +193,7 @@ def test_a_sample_that_is_scored_is_not_blamed_for_a_cut_of_the_score() -> None:
     record = record_of(ACTOR, EPISODE)
     assert not any("`sample`" in one.text for one in diagnose(record))
     sampled, copied = (
-        MeasuredCut((TextLine(2, None, line),), by, True, ("actor.weight",), in_loss=by == "tensor")
+        MeasuredCut((TextLine(2, None, line),), by, True, ("actor.weight",), used=by == "tensor")
         for line, by in ((3, "multinomial"), (5, "tensor"))
     )
     for cuts in ((sampled, copied), (copied, sampled)):

@@ -126,3 +126,9 @@ def test_the_cases_of_a_match_are_branches_and_their_patterns_assign():
     ).body
     assert source.carried(loop) == {"state", "last"}
     assert [one.lineno for one in source.statements_at(ast.unparse(loop), 6)] == [1, 2, 6]
+
+
+def test_a_line_that_begins_with_a_percent_sign_may_be_no_magic() -> None:
+    cell = "%matplotlib inline\nprint('%d of %d'\n      % (1, 2))\n!ls\ny = 1"
+    assert source.assignments(cell, "y")[0].lineno == 5
+    assert source.parse("def f(:\n%time") is None

@@ -26,3 +26,21 @@ def test_a_name_is_a_tensor_where_it_was_assigned_in_any_case(before, inside, co
 def test_an_attribute_is_looked_for_in_all_cells(path, condition):
     cells = {1: "class Box:\n    h = None\nbox = Box()\nbox.h = None\n", 2: "for x in xs:\n    loss.backward()\n"}
     assert when_tensor(cells, (2, 2), path) == condition
+
+
+@pytest.mark.parametrize(
+    ("line", "condition"),
+    [
+        ("self.h = x if not hasattr(self, 'h') else self.h + x", "hasattr(self, 'h')"),
+        ("self.h = getattr(self, 'h', 0.0) + x", "hasattr(self, 'h')"),
+        ("self.h = getattr(self, 'other', 0.0) + x", ""),
+    ],
+)
+def test_an_attribute_may_not_be_there_in_the_first_pass(line, condition):
+    cell = f"class Net:\n    def forward(self, x):\n        {line}\n        return self.h\n"
+    assert when_tensor({1: cell}, (1, 3), "self.h") == condition
+
+
+def test_an_attribute_is_there_behind_the_test_that_makes_it():
+    cell = "class Net:\n    def forward(self, x):\n        if not hasattr(self, 'h'):\n            self.h = x\n        return self.h + x\n"
+    assert when_tensor({1: cell}, (1, 5), "self.h") == ""

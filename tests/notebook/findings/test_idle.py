@@ -29,6 +29,17 @@ def test_an_optimizer_of_a_module_that_was_made_again(run):
     assert not told(findings)
 
 
+@pytest.mark.parametrize("passes", [2, 5, 20])
+def test_a_module_that_is_made_again_after_it_was_trained(run, passes):
+    """As when cells are run again: the optimizer has made steps with gradients, and goes on with what it had."""
+    *net, opt = NET.splitlines()
+    loop = LOOP.replace("range(3)", f"range({passes})")
+    findings = run("\n".join(net), opt, loop, "\n".join(net), loop, ids="abcdbd")
+    (found,) = untrained(findings)
+    assert found.names == ("net.weight", "net.bias")
+    assert found.fixes[0].text.startswith("Run `opt = torch.optim.SGD(net.parameters(), lr=0.1)` (In[3], line 1) again")
+
+
 def test_it_is_over_once_the_optimizer_has_something_to_go_by(run):
     assert untrained(run(NET, "net = nn.Linear(2, 1)", LOOP))
     findings = run("opt = torch.optim.SGD(net.parameters(), lr=0.1)", LOOP, ids=("x", "d"))

@@ -123,6 +123,14 @@ def test_a_copy_of_several_that_are_no_leaves_cuts_them_all(run):
     assert found.fixes[0].edit[:2] == ("+ a.x = a.x.detach()", "+ a.y = a.y.detach()") and found.fixes[0].verified
 
 
+def test_a_copy_before_a_backward_leaves_the_original_its_graph(run):
+    made = "import copy\nclass A: pass\na = A()\na.x, a.cache = w * 2, {'y': w * 3}"
+    copied = "for i in range(2):\n    b = copy.deepcopy(a)\n    a.x.sum().backward()"
+    (found, *_) = run(LEAF, made, copied)
+    new = "copy.deepcopy(a, {id(t): t.detach().clone() for t in (a.x, a.cache['y'])})"
+    assert any(new in line for line in found.fixes[0].edit)
+
+
 NONE = {
     "no backward": ("w.grad.norm()", "No backward is known to have run."),
     "plain": ("x = torch.ones(3)\n(w * x).sum().backward()\nx.grad.norm()", "does not require grad"),
@@ -134,6 +142,13 @@ NONE = {
     "of a list": ("ws = [w]\nws[0].grad.norm()", "No backward is known to have run."),
     "in several lines": ("print(\n    1,\n    w.grad.norm(),\n)", "No backward is known to have run."),
 }
+
+
+@pytest.mark.parametrize("values", [".to(torch.float64)", ".view(3, 1).double()"])
+def test_a_leaf_that_was_converted_where_it_was_made_is_made_one_afterwards(run, values):
+    (found, *_) = run(f"v = torch.randn(3, requires_grad=True){values}", "v.sum().backward()", "v.data -= 0.1 * v.grad")
+    assert found.headline == "`v.grad` is None."
+    assert found.fixes[0].edit[1] == f"+ v = torch.randn(3){values}.requires_grad_()"
 
 
 def test_what_was_none_in_a_comprehension_is_said_while_its_variable_is_there(run):

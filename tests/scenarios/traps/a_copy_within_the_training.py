@@ -1,5 +1,5 @@
 # verified:
-# says: No gradient flows back through it from then on.
+# says: No gradient flows back through the copy.
 # %%
 import copy, torch, torch.nn as nn
 net = nn.Linear(2, 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.origins import Cut
@@ -56,8 +57,8 @@ def uncut(record: Record, call: BackwardCall, cut: Cut) -> Fix:
     edits = restore_graph.without(cell, text, statement, cut.by)
     targets = set(syntax.targets(statement))
     leading = _leading_to(text, call.place.line or 0, root_name(call))
-    users = [one for one in reversed(leading) if targets & syntax.paths_read(one) and one is not statement]
-    behind = syntax.behind(text, statement)
+    behind = _until_given_anew(syntax.behind(text, statement), targets)
+    users = [one for one in reversed(leading) if one in behind and targets & syntax.paths_read(one)]
     if not any(targets & syntax.paths_read(one) for one in behind if one not in leading):
         return Fix("find_the_cut", f"Write {shown} without `{cut.by}`.", False, at(place), edits=edits)
     name = next(iter(targets), "")
@@ -65,10 +66,20 @@ def uncut(record: Record, call: BackwardCall, cut: Cut) -> Fix:
     whole = syntax.statement_of(text_edit.new_text(text, edits).strip())
     value = ast.unparse(syntax.given(whole)) if whole is not None else ""
     edits = ()
-    if name.isidentifier() and len(targets) == 1 and value and users and users[0] in behind and again not in text:
+    if name.isidentifier() and len(targets) == 1 and value and users and again not in text:
         edits = text_edit.insert_before(cell, text, users[0], [f"{again} = {value}"])
         reads = (node for one in users for node in ast.walk(one) if isinstance(node, ast.Name) and node.id == name)
         for node in reads:
             edits += text_edit.replace_node(cell, text, node, again)
     words = f"Compute `{name}` for this loss once more, without `{cut.by}`: {short(value, 80)}. {shown} is for another."
     return Fix("find_the_cut", words, False, at(place), edits=edits)
+
+
+def _until_given_anew(statements: Iterable[ast.stmt], names: set[str]) -> list[ast.stmt]:
+    """Statements up to the one that gives one of some names another value: ``score = score.mean()``."""
+    found: list[ast.stmt] = []
+    for one in sorted(statements, key=lambda one: one.lineno):
+        found.append(one)
+        if names & set(syntax.targets(one)) and not hasattr(one, "body"):
+            break
+    return found

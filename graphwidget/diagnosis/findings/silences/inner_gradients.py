@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 
 from graphwidget.diagnosis.findings.silences.constant import with_graph
 from graphwidget.diagnosis.wording import names, short, where
 from graphwidget.engine.what_if import reachable
-from graphwidget.model import BackwardCall, Fix, Record
+from graphwidget.model import BackwardCall, Fix, Record, Write
 
 __all__ = ["graphs_built", "inner_gradients", "said_of"]
 
 
-def inner_gradients(record: Record, call: BackwardCall, paths: Collection[str]) -> list[BackwardCall]:
-    """The calls of ``autograd.grad`` before a backward, one for each line, that built no graph and read parameters."""
+def inner_gradients(record: Record, call: BackwardCall, step: Write) -> list[BackwardCall]:
+    """The calls of ``autograd.grad`` before a backward that built no graph and read what a step is to train.
+
+    One for each line.
+    """
     found: dict[tuple[int | None, int | None], BackwardCall] = {}
     known = {one.n: one for one in record.calls}
     before = [one for one in record.calls if one.n < call.n]
@@ -24,7 +26,7 @@ def inner_gradients(record: Record, call: BackwardCall, paths: Collection[str]) 
         if one.api != "autograd.grad" or one.result != "ok" or one.create_graph or like.graph is None:
             continue
         inside = reachable(like.graph, (root.node for root in like.roots))
-        if any(set(leaf.paths) & set(paths) for index, leaf in like.graph.leaves.items() if index in inside):
+        if any(step.is_to(leaf) for index, leaf in like.graph.leaves.items() if index in inside):
             found.setdefault((one.place.cell, one.place.line), one)
     return list(found.values())
 

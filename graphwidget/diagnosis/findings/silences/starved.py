@@ -9,12 +9,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import zip_longest
 
 from graphwidget.diagnosis.findings.refusals import checkpoints
 from graphwidget.diagnosis.findings.silences import given_none
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.no_graph.restoring import cause_of
-from graphwidget.diagnosis.no_graph.way_forward import cuts_behind, why_cut
+from graphwidget.diagnosis.no_graph.way_forward import COMPARING, cuts_behind, why_cut
 from graphwidget.diagnosis.wording import at, names, place_of, short, spoken, where
 from graphwidget.model import Finding, Fix, Place, Record, StarvedParameters
 
@@ -22,6 +23,7 @@ __all__ = ["find"]
 
 MOST_NAMED = 4
 _CHECKPOINT = "CheckpointFunctionBackward"
+OF_CHOICES = ("argmax", "argmin", "indices", "multinomial")
 MOST_FOLLOWED = 40  # parameters whose use is looked for in the text
 
 
@@ -32,10 +34,10 @@ def find(record: Record) -> Iterator[Finding]:
     for starved in record.starved:
         by_line: dict[tuple[int, int], tuple[Cut, list[str]]] = {}
         left: list[str] = []
-        for path in starved.paths[:MOST_FOLLOWED]:
+        for path, position in list(zip_longest(starved.paths, starved.positions))[:MOST_FOLLOWED]:
             if path in given or path in written:
                 continue
-            cuts = cuts_behind(record, path)
+            cuts = cuts_behind(record, path, position)
             if cuts:
                 key = (cuts[0].run.run, cuts[0].statement.lineno)
                 by_line.setdefault(key, (cuts[0], []))[1].append(path)
@@ -104,6 +106,19 @@ def _fix(record: Record, cut: Cut, paths: tuple[str, ...], place: Place) -> Fix:
             f"from {shown} itself, before this line, or leave {'it' if whose == 'it' else 'them'} out of the optimizer."
         )
         return Fix("use_input", text, False, spot)
+    if cut.by in OF_CHOICES:
+        text = (
+            f"`{cut.by}` chooses, and a choice has no derivative ({where(place)}). If {whose} should train, pass the "
+            "gradient straight through: `out = x + (out - x).detach()`, with `x` the value before the choice and `out` "
+            "the chosen one; or weigh all choices by a `softmax`."
+        )
+        return Fix("straight_through", text.replace("`indices`", "A line that takes indices"), False, spot)
+    if cut.by in COMPARING:
+        text = (
+            f"If {whose} should train, let a gradient pass the comparison ({where(place)}): use a smooth one, "
+            "`soft = torch.sigmoid(k * (x - limit))`, or its gradient alone, `hard.float() + soft - soft.detach()`."
+        )
+        return Fix("straight_through", text, False, spot)
     fix = cause_of(record, cut).fix
     text = f"{fix.text.rstrip('.')}, if {whose} should train."
     id_ = "remove_no_grad" if cut.around is not None else "differentiable_op"

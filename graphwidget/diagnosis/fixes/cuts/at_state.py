@@ -32,8 +32,8 @@ def _before_use(context: CuttingContext, use: Use) -> Cut | None:
         names = [name for name in context.paths if use.means(path, name)]
         if "." not in path:
             names = [f"{path}{inside}" for inside in _inside(context, path)]
-            if not names:  # it may be a tensor, or a tuple of them
-                return _in_words(context, use, path)
+        if not names:  # it may be a tensor, or a tuple of them
+            return _in_words(context, use, path)
         elements = [name for name in names if local(name).endswith("]")]
         new = [f"{path} = {path}.detach()"]
         if elements or context.detaching.is_field(path):

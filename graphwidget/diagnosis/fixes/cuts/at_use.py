@@ -12,7 +12,7 @@ from graphwidget.diagnosis.reuse.named_edges import NamedEdges
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Spot
-from graphwidget.diagnosis.source.paths import is_code, local
+from graphwidget.diagnosis.source.paths import is_code, local, root_of
 from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, outer_at, short, where
 from graphwidget.engine.what_if import reachable
@@ -27,11 +27,13 @@ def at_use(context: CuttingContext) -> Iterator[Cut]:
     """Read the carrier detached where the later call's own part begins.
 
     Then the same at every line that reads from the old part. If no line can be changed, detach where it was made, or
-    what is made of it alone: code that nobody can change may have read it, such as a `DataLoader`.
+    before the loop around both calls, or what is made of it alone: code that nobody can change may have read it, such
+    as a `DataLoader`.
     """
     first = first_use(context, context.reuse.later)
     if first is None:
         yield from _where_made(context)
+        yield from _before_loop(context)
         made_of_it = _every_use(context, _first_with_names(context))
         if made_of_it is not None:
             yield replace(made_of_it, a_guess=True)
@@ -200,6 +202,32 @@ def _where_made(context: CuttingContext) -> Iterator[Cut]:
     before = edges_of(earlier.after(spot), paths) if earlier is not None else frozenset[int]()
     edits = text_edit.insert_after(spot[0], context.text(spot), spot[1], lines)
     yield Cut(sentence, spot, edits, gone, before, context.detaching.sure(paths))
+
+
+def _before_loop(context: CuttingContext) -> Iterator[Cut]:
+    """Detach what was made before a loop whose passes read it, in front of the loop: the state of a rollout."""
+    earlier, later = context.reuse.earlier.place, context.reuse.later.place
+    spot, edges = at(later), context.later_edges()
+    if spot is None or (earlier.cell, earlier.inner_run) != (later.cell, later.inner_run):
+        return
+    text = context.text(spot)
+    for loop in source.loops_around(text, spot[1]):
+        function, tree = source.function_at(text, loop.lineno), source.parse(text)
+        inside = loop.lineno <= (earlier.line or 0) <= (loop.end_lineno or 0)
+        steps = source.own_statements(function[1].body if function is not None else tree.body if tree else [])
+        given = {name for one in steps if one.lineno < loop.lineno for name in source.targets(one)}
+        read = source.names_in(loop)
+        unchanged = given & read - source.changed(loop)
+        paths = [path for path in context.setting.carrier_names if root_of(path) in unchanged]
+        known = [replace(one, names=frozenset(n for n in one.names if root_of(n) in read)) for one in edges.all]
+        gone = edges_of((one for one in known if one.tensor in context.reuse.boundary and one.names), paths)
+        lines = context.detaching.lines(paths)
+        if inside and lines and gone:
+            edits = text_edit.insert_before(spot[0], text, loop, lines)
+            shown = " and ".join(map(short, lines))
+            sentence = f"Cut the graph before the loop: {shown} before In[{spot[0]}], line {loop.lineno}."
+            yield Cut(sentence, (spot[0], loop.lineno), edits, gone, sure=context.detaching.sure(paths))
+            return
 
 
 def _assigned_at(context: CuttingContext, spot: Spot | None, paths: tuple[str, ...]) -> tuple[str, ...]:

@@ -89,9 +89,12 @@ def _keeper_inside_loop(setting: Setting, target: Target) -> Rerun | None:
 
 def keeper(setting: Setting) -> tuple[int, ast.With | ast.AsyncWith] | None:
     """The cell and the `with` around the loop of both calls, if no variable keeps what they share."""
-    target = _target(setting)
-    found = _keeper(setting, target) if target is not None else None
-    return (target.cell, found) if target is not None and found is not None else None
+    for one in (setting, inside_function(setting, False)):
+        target = _target(one) if one is not None else None
+        found = _keeper(one, target) if one is not None and target is not None else None
+        if target is not None and found is not None:
+            return target.cell, found
+    return None
 
 
 def head_of(block: ast.With | ast.AsyncWith) -> str:

@@ -19,11 +19,12 @@ from graphwidget.diagnosis.fixes.rerun.rerun import (
     first_step,
     quoted,
 )
-from graphwidget.diagnosis.fixes.rerun.statements import places_to_rerun
+from graphwidget.diagnosis.fixes.rerun.statements import places_to_rerun, trains
 from graphwidget.diagnosis.reuse.lines_between import runs_between
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.inplace_statements import written as written_in
 from graphwidget.diagnosis.wording import at, lines_of, short
 from graphwidget.model import CellRun, Place, TextEdit
 
@@ -81,8 +82,8 @@ def _in_method(setting: Setting, maker: Maker) -> Rerun | None:
     methods = {s.name: s for s in function[0].body if isinstance(s, ast.FunctionDef)}
     forward = methods.get("forward") or methods.get("__call__")
     body = _made_in(setting, function[1], made.cell)
-    if not body or made.cell is None:
-        return None
+    if not body or made.cell is None or any(trains(setting, one) for one in body):
+        return None  # a Fisher information: backward calls make it
     if forward is None or function[1].name != "__init__":
         return _before_its_use(setting, made.cell, text, function[1], body)
     if begins_on_head_line(forward):
@@ -151,20 +152,57 @@ def _ran_since(setting: Setting, cell: int | None, function: ast.FunctionDef) ->
 
 
 def _in_closure(setting: Setting, maker: Maker) -> Rerun | None:
-    """A function reads a variable that the function around it made: compute it in the inner one."""
+    """A function reads a variable that the function around it made: compute it in the inner one.
+
+    Or the block that defines it, such as that of the loop whose passes define the closure of an optimizer.
+    """
     made, text, around = maker
     used = next(iter(setting.reuse.uses_by(setting.reuse.later)), None)
     outer = [s for s in around if isinstance(s, ast.FunctionDef)][-1:]
+    if not outer:
+        return _in_function_of_block(setting, maker, used)
     for cell, line in reversed(lines_of(used)):
         inner = [s for s in source.statements_at(text, line) if isinstance(s, ast.FunctionDef)]
         if cell != made.cell or not outer or outer[0] not in inner[:-1] or begins_on_head_line(inner[-1]):
             continue
         lines = _lines_to_rerun(setting, cell)
-        own = (s for s in source.own_statements(outer[0].body) if not hasattr(s, "body"))
+        own = [s for s in source.own_statements(outer[0].body) if not hasattr(s, "body")]
         simple = [s for s in own if s.lineno < inner[-1].lineno]
         body = [s for s in simple if any(s.lineno <= one <= (s.end_lineno or 0) for one in lines)]
-        return _put_before(cell, text, body, first_step(inner[-1]), AT_START, inner[-1].name) if body else None
+        if not body or not _gives_the_same_later(body, own):
+            return None
+        return _put_before(cell, text, body, first_step(inner[-1]), AT_START, inner[-1].name)
     return None
+
+
+def _in_function_of_block(setting: Setting, maker: Maker, used: Place | None) -> Rerun | None:
+    """The same for a block of a script: both calls run in a function that is defined behind the line, beside it."""
+    made, text, around = maker
+    later = setting.reuse.later.place
+    same = (later.cell, later.line) == (setting.reuse.earlier.place.cell, setting.reuse.earlier.place.line)
+    function = source.function_at(text, later.line or 0) if same and later.cell == made.cell else None
+    if function is None or not around or made.cell is None or begins_on_head_line(function[1]):
+        return None
+    block = source.block_of(text, around[-1])
+    spots = {line for cell, line in lines_of(used) if cell == made.cell}
+    inside = range(function[1].lineno, (function[1].end_lineno or 0) + 1)
+    if function[1] not in block or around[-1] not in block or spots.isdisjoint(inside):
+        return None
+    lines = _lines_to_rerun(setting, made.cell)
+    before = (s for s in block if s.lineno < function[1].lineno and not hasattr(s, "body"))
+    body = [s for s in before if any(s.lineno <= one <= (s.end_lineno or 0) for one in lines)]
+    return _put_before(made.cell, text, body, first_step(function[1]), AT_START, function[1].name) if body else None
+
+
+def _gives_the_same_later(body: list[ast.stmt], around: list[ast.stmt]) -> bool:
+    """Whether statements compute with what they computed with before, where they run behind the others around them.
+
+    Not where a later line gives what they read another value, and not where one is there for an effect.
+    """
+    read = {name for one in body for name in source.names_read(one)}
+    later = [one for one in around if one.lineno > body[-1].lineno]
+    changed = {name for one in later for name in source.changed(one) | written_in(one)}
+    return not any(isinstance(one, ast.Expr) for one in body) and not read & changed
 
 
 def _in_generator(setting: Setting, maker: Maker) -> Rerun | None:

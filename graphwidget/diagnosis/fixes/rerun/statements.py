@@ -16,8 +16,9 @@ from graphwidget.diagnosis.source.pytorch.optimizers import acts_of_training
 from graphwidget.diagnosis.source.running import in_running_order
 from graphwidget.model import CellRun, Place
 
-__all__ = ["Target", "places_to_rerun", "statements_to_rerun"]
+__all__ = ["Target", "places_to_rerun", "statements_to_rerun", "trains"]
 
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _Key = tuple[int, int, int]  # of a statement: run, line, column
 
 
@@ -125,10 +126,12 @@ def _outermost(run: CellRun, line: int, setting: Setting) -> list[ast.stmt]:
     Of several that stand on the line, those that assign something that has to be fresh.
     """
     later = setting.reuse.later.place
-    for statement in source.statements_at(run.source, line):
+    around = source.statements_at(run.source, line)
+    own = max((at + 1 for at, one in enumerate(around) if isinstance(one, _DEFINITIONS)), default=0)
+    for statement in around[own:]:  # a definition is no step that runs again
         if run.run == later.run and statement.lineno <= (later.outer_line or 0) <= (statement.end_lineno or 0):
             continue
-        if hasattr(statement, "body") and _trains(setting, statement) and not _holds_a_call(setting, run, statement):
+        if hasattr(statement, "body") and trains(setting, statement) and not _holds_a_call(setting, run, statement):
             continue  # a loop of steps that made it in passing
         side_by_side = source.beginning_at(run.source, line)
         if statement not in side_by_side or len(side_by_side) == 1:
@@ -152,7 +155,7 @@ def _must_not_run_again(setting: Setting, statement: Statement) -> bool:
 
     Also a statement that builds the graph of a `.grad`: it would add to the present `.grad`, with its old graph.
     """
-    return _trains(setting, statement.node) or _holds_a_call(setting, statement.run, statement.node)
+    return trains(setting, statement.node) or _holds_a_call(setting, statement.run, statement.node)
 
 
 def _holds_a_call(setting: Setting, run: CellRun, statement: ast.stmt) -> bool:
@@ -164,7 +167,7 @@ def _holds_a_call(setting: Setting, run: CellRun, statement: ast.stmt) -> bool:
     return any(run.run == place.run and first <= (place.outer_line or 0) <= last for place in places)
 
 
-def _trains(setting: Setting, statement: ast.stmt) -> bool:
+def trains(setting: Setting, statement: ast.stmt) -> bool:
     """Whether a statement runs backward, or a step of an optimizer, also in a function that it calls."""
     texts = [run.source for run in setting.reuse.record.runs.values()]
     acts = (verb for step in in_running_order(texts, [statement]) for _, verb in acts_of_training(step))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection
 from functools import cached_property
 
@@ -248,6 +249,16 @@ class Case:
             and not self.reuse.steps_modified_the_old_part
             and drops_the_gradients(self.setting)
         )
+
+    @cached_property
+    def in_closure(self) -> bool:
+        """Whether both calls run in a function that an optimizer's step calls: it changes weights between them."""
+        earlier, later = self.reuse.earlier.place, self.reuse.later.place
+        name = (later.function or "").rpartition(".")[2]
+        handed = re.compile(rf"\.step\(.*\b{re.escape(name)}\b")
+        frames = (earlier.outer_source, *(frame.source for frame in earlier.stack))
+        same = (earlier.cell, earlier.line) == (later.cell, later.line)
+        return bool(name) and same and any(handed.search(line) for line in frames)
 
     # plans
 

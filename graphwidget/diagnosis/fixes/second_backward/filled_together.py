@@ -23,7 +23,7 @@ def filled_beside(texts: Sequence[str], body: Collection[ast.stmt], containers: 
     """Further containers that the statements of a pass fill like these, and from which its loss is computed.
 
     They are written like the given ones: ``policy.rewards`` beside ``policy.saved_log_probs``. None: one of them
-    cannot be written where these can.
+    cannot be written where these can. Those that the pass empties itself are left out.
     """
     steps = list(in_running_order(texts, body))
     known = {last_name(path) for path in containers}
@@ -37,6 +37,8 @@ def filled_beside(texts: Sequence[str], body: Collection[ast.stmt], containers: 
     fills = [(step, whole) for step in steps for whole in filled(step)]
     around = [loops_around(step) for step, whole in fills if last_name(ast.unparse(whole)) in known]
     assigned = {last_name(target) for step in steps for target in syntax.targets(step)}
+    assigned |= {last_name(ast.unparse(whole)) for step in steps for whole in _emptied(step)}
+    containers = [*containers, *_other_names(steps, containers)]
     found: dict[str, str] = {}
     for step, whole in fills:
         name = last_name(ast.unparse(whole))
@@ -58,6 +60,22 @@ def filled(step: ast.stmt) -> Iterator[ast.expr]:
             yield _whole(node.func.value)
     if isinstance(step, ast.AugAssign) and isinstance(step.op, ast.Add):
         yield _whole(step.target)
+
+
+def _emptied(step: ast.stmt) -> Iterator[ast.expr]:
+    """The containers that a statement empties: ``del policy.rewards[:]``, ``rewards.clear()``."""
+    for node in ast.walk(step):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "clear":
+            yield node.func.value
+        elif isinstance(node, ast.Delete):
+            parts = (one for one in node.targets if isinstance(one, ast.Subscript))
+            yield from (one.value for one in parts if ast.unparse(one.slice) == ":")
+
+
+def _other_names(steps: Collection[ast.stmt], containers: Collection[str]) -> list[str]:
+    """``policy.saved_actions`` for ``saved_actions``, where a step says that both are the same."""
+    plain = (step for step in steps if isinstance(step, ast.Assign) and isinstance(step.value, ast.Attribute))
+    return [ast.unparse(step.value) for step in plain if set(syntax.targets(step)) & set(containers)]
 
 
 def last_name(path: str) -> str:

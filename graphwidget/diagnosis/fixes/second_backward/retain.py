@@ -29,6 +29,9 @@ def propose(case: Case) -> Fix:
 
 
 def in_spite_of_steps(case: Case) -> Fix | None:
-    """The same where the optimizers have modified nothing that the later call needs: each steps its own head."""
-    fix = propose(case) if case.reuse.steps_between else None
+    """The same where the optimizers have modified nothing that the later call needs: each steps its own head.
+
+    Not where a step has modified a leaf of the old part: the kept graph holds what was computed from its old value.
+    """
+    fix = propose(case) if case.reuse.steps_between and not case.reuse.steps_modified_the_old_part else None
     return fix if fix is not None and fix.verified else None

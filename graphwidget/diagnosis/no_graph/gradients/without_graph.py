@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cause import Cause
+from graphwidget.diagnosis.no_graph.gradients.from_gradients import Parts, parts
 from graphwidget.diagnosis.no_graph.gradients.read_grads import asked_instead, is_read, maker
 from graphwidget.diagnosis.no_graph.origins import Origins
 from graphwidget.diagnosis.no_graph.values import Spot
@@ -17,7 +18,7 @@ from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import place_of, short, where
 from graphwidget.model import BackwardCall, CellRun, Fix, Place, Record
 
-__all__ = ["behind"]
+__all__ = ["behind", "is_cut_behind", "only"]
 
 
 def behind(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
@@ -33,6 +34,24 @@ def behind(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Caus
         if node is not None and hasattr(node, "value") and not origins.is_cut(where, node)
     )
     return next((one for one in gradients if one is not None), None)
+
+
+def only(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
+    """The same where all of the root comes from such gradients: no line before these can have cut its graph."""
+    found = _parts(record, origins, root, spot)
+    without = found.gradients and not any(one.create_graph for one in found.gradients)
+    return behind(record, origins, root, spot) if without and found.only_gradients else None
+
+
+def is_cut_behind(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> bool:
+    """Whether a line cuts the graph between the root and any such gradient."""
+    found = _parts(record, origins, root, spot)
+    return found.cut and not found.gradients and not found.read
+
+
+def _parts(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Parts:
+    calls = {(one.place.cell, one.place.line): one for one in record.calls if one.api == "autograd.grad"}
+    return parts(origins.values, root, spot, calls)
 
 
 def _gradient_without_graph(

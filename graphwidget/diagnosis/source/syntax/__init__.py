@@ -14,6 +14,7 @@ from graphwidget.diagnosis.source.syntax.backward_calls import (
     summed,
 )
 from graphwidget.diagnosis.source.syntax.definitions import (
+    bodies_around,
     calls_by_name,
     defined,
     fixed_fields,
@@ -22,6 +23,7 @@ from graphwidget.diagnosis.source.syntax.definitions import (
     functions_of,
     method_at,
     qualified_name_at,
+    sharing,
 )
 from graphwidget.diagnosis.source.syntax.loops import (
     LOOPS,
@@ -37,6 +39,7 @@ from graphwidget.diagnosis.source.syntax.loops import (
     runs_in_comprehension,
     shared,
 )
+from graphwidget.diagnosis.source.syntax.main_function import Main
 from graphwidget.diagnosis.source.syntax.names import (
     GROWING,
     bound,
@@ -64,6 +67,7 @@ from graphwidget.diagnosis.source.syntax.statements import (
     leading_to,
     line_text,
     lines_of,
+    main_function,
     nodes_of,
     own_statements,
     parse,
@@ -77,6 +81,7 @@ from graphwidget.diagnosis.source.syntax.uses import handed_on
 __all__ = [
     "GROWING",
     "LOOPS",
+    "Main",
     "Statement",
     "asked",
     "assigned_as",
@@ -89,6 +94,7 @@ __all__ = [
     "bindings",
     "block_of",
     "blocks_of",
+    "bodies_around",
     "bound",
     "calls_by_name",
     "calls_in",
@@ -118,6 +124,7 @@ __all__ = [
     "loop_at",
     "loop_names",
     "loops_around",
+    "main_function",
     "runs_in_comprehension",
     "method_at",
     "qualified_name_at",
@@ -129,6 +136,7 @@ __all__ = [
     "paths_read",
     "receivers",
     "shared",
+    "sharing",
     "statement_of",
     "statements_at",
     "steps_of",

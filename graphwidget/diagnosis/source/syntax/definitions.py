@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from graphwidget.diagnosis.source.syntax.statements import nodes_of, statements_at
+from graphwidget.diagnosis.source.syntax.statements import main_function, nodes_of, own_statements, parse, statements_at
 
 
 def function_at(source: str, line: int) -> tuple[ast.ClassDef | None, ast.FunctionDef] | None:
@@ -21,10 +21,26 @@ def function_at(source: str, line: int) -> tuple[ast.ClassDef | None, ast.Functi
     return found
 
 
+def bodies_around(source: str, line: int) -> list[list[ast.stmt]]:
+    """The bodies in which a name at a line may be bound, the nearest first: of functions, then of the text itself."""
+    tree = parse(source)
+    functions = [one.body for one in statements_at(source, line) if isinstance(one, ast.FunctionDef)]
+    return [*functions[::-1], tree.body if tree is not None else []]
+
+
+def sharing(body: list[ast.stmt], name: str) -> Iterator[ast.FunctionDef]:
+    """The functions in a body, at any depth, that declare a name ``nonlocal`` or ``global``: they bind it outside."""
+    for function in (node for one in body for node in ast.walk(one) if isinstance(node, ast.FunctionDef)):
+        declared = (one for one in own_statements(function.body) if isinstance(one, (ast.Global, ast.Nonlocal)))
+        if any(name in one.names for one in declared):
+            yield function
+
+
 def qualified_name_at(source: str, line: int) -> str | None:
     """The innermost function around a line as ``Encoder.forward``; None: it is in none."""
-    names: list[str] = []
-    known = 0
+    main = main_function(source)
+    names = [main.function.name] if main is not None and main.holds(line) else []
+    known = len(names)
     for statement in statements_at(source, line):
         if isinstance(statement, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             names.append(statement.name)

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from graphwidget.diagnosis.source.syntax.main_function import Main, main_of, opened
+
 
 def lines_of(source: str) -> list[str]:
     """The lines of a text without their ends, as Python counts them: a form feed ends none."""
@@ -15,12 +17,34 @@ def lines_of(source: str) -> list[str]:
 
 @lru_cache(maxsize=256)
 def parse(source: str) -> ast.Module | None:
-    """The tree of a cell, or None."""
-    lines = ["" if line.lstrip().startswith(("%", "!")) else line for line in lines_of(source)]
-    try:
-        return ast.parse("\n".join(lines))
-    except (SyntaxError, ValueError, RecursionError):
-        return None
+    """The tree of a cell, or None. What a main function does stands there as what the program does."""
+    tree, main = _tree(source), main_function(source)
+    return opened(tree, main) if tree is not None and main is not None else tree
+
+
+@lru_cache(maxsize=256)
+def main_function(source: str) -> Main | None:
+    """The function that is all of a program, and is called by one line of it; None: there is none."""
+    tree = _tree(source)
+    return main_of(tree) if tree is not None else None
+
+
+@lru_cache(maxsize=256)
+def _tree(source: str) -> ast.Module | None:
+    """The tree of a text as it is. Magic lines are left out; a line may begin with `%` and be no magic."""
+    lines = lines_of(source)
+    magics = {at for at, line in enumerate(lines, 1) if line.lstrip().startswith(("%", "!"))}
+    while True:
+        try:
+            return ast.parse("\n".join(lines))
+        except SyntaxError as error:
+            if not magics:
+                return None
+            gone = {error.lineno} & magics or magics
+            lines = ["" if at in gone else line for at, line in enumerate(lines, 1)]
+            magics -= gone
+        except (ValueError, RecursionError):
+            return None
 
 
 @lru_cache(maxsize=256)

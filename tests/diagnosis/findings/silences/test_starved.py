@@ -44,3 +44,16 @@ def test_a_branch_that_may_never_have_run_is_not_followed() -> None:
     branch = "        if x.dim() > 2:\n            return self.cls(x) + self.proj(x)\n        return self.cls(x)"
     net = NET.replace("        return self.cls(x), self.proj(x)", branch)
     assert not findings_of(net, MADE, LOOP.format("cost = net(x)\n    loss = (cost.detach() * cost).sum()"))
+
+
+def test_a_tensor_made_of_an_operation_s_result_is_that_result() -> None:
+    net = NET.replace("self.proj(x)\n", "torch.tensor(torch.relu(self.proj(x)))\n")
+    (found,) = findings_of(net, MADE, LOOP.format("out, feat = net(x)\n    loss = (out * feat).sum()"))
+    (edit,) = found.fixes[0].edits
+    assert edit.new == "torch.relu(self.proj(x))"
+
+
+def test_a_choice_is_passed_straight_through() -> None:
+    net = NET.replace("self.proj(x)\n", "torch.ones(2)[self.proj(x).argmax(1)][:, None]\n")
+    (found,) = findings_of(net, MADE, LOOP.format("out, feat = net(x)\n    loss = (out * feat).sum()"))
+    assert found.fixes[0].id == "straight_through" and "`net.proj.weight`" in found.text

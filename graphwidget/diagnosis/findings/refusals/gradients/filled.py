@@ -84,11 +84,12 @@ def fix_of(failure: Failure, name: str, verified: bool) -> Fix:
 
 
 def _made_with_flag(failure: Failure, name: str) -> Iterator[tuple[int | None, int, Edits]]:
-    """The lines that make the tensor and let it require grad: of the function of the write, else of the cells."""
-    inside = source.function_at(failure.cell, failure.place.line or 0)
-    local = list(source.own_statements(inside[1].body)) if inside is not None else []
+    """The lines that make the tensor and let it require grad: of the functions around the write, else of the cells."""
+    functions = source.bodies_around(failure.cell, failure.place.line or 0)[:-1]
+    bodies = (list(source.own_statements(body)) for body in functions)
+    local = next((body for body in bodies if any(name in source.targets(one) for one in body)), [])
     own = [(failure.place.cell, failure.cell, one) for one in local]
-    if not any(name in source.targets(one) for one in local):
+    if not local:
         runs = failure.cells.latest
         own = [(run.cell, run.source, one) for run in runs for one in getattr(source.parse(run.source), "body", ())]
     for cell, text, statement in own:

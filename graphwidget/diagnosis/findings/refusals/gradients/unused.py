@@ -98,7 +98,8 @@ def _leaf_root(
     """The root is a leaf: it was computed without a graph, and then told to require grad."""
     if start is None or not start.is_leaf:
         return None
-    path = own_path(start)
+    known = own_path(start)
+    path = local(known) if known is not None else None
     made = _made(record, path)
     line = f" ({where(made)})" if made is not None else ""
     text = f"`{root}` is itself a leaf{line}. It has no record of how it was computed."

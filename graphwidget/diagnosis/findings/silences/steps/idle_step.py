@@ -97,7 +97,7 @@ def _of(
             how = f"runs under `{cut.by}`" if cut.around is not None else f"{why_cut(cut.by)}"
             why += f" {line} uses what is computed from them, and {how}."
             fixes, cutting = (uncut(record, call, cut),), (cut.by,)
-        elif gradients := inner_gradients(record, call, step.paths):
+        elif gradients := inner_gradients(record, call, step):
             why += f" {said_of(gradients, named)}"
             cause, fixes, cutting = gradients[0].place, (graphs_built(record, gradients),), ("create_graph",)
     elif given:
@@ -217,7 +217,7 @@ def _given_gradients(record: Record, call: BackwardCall, step: Write) -> tuple[s
         like, graph = found
         inside = reachable(graph, (root.node for root in like.roots))
         leaves = [leaf for index, leaf in graph.leaves.items() if index in inside]
-    if not leaves or any(set(leaf.paths) & set(step.paths) for leaf in leaves):
+    if not leaves or any(step.is_to(leaf) for leaf in leaves):
         return None
     return tuple(sorted(lasting_name(record, leaf.paths) for leaf in leaves if leaf.paths))
 

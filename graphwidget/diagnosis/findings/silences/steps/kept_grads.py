@@ -13,7 +13,7 @@ from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.wording import at, short, spoken, where
 from graphwidget.model import BackwardCall, Finding, Fix, KeptGradients, Place, Record
 
-__all__ = ["call_before", "find", "is_never_cleared"]
+__all__ = ["call_before", "changes_grads", "find", "is_never_cleared", "owner_of"]
 
 # Text that changes a `.grad` in place: then the same tensor may hold another gradient.
 _CHANGES_GRADS = re.compile(
@@ -34,10 +34,15 @@ def find(record: Record) -> Iterator[Finding]:
 def is_never_cleared(record: Record, kept: KeptGradients) -> bool:
     """Whether neither what was seen nor the text has anything that clears a gradient, or makes it smaller."""
     texts = [run.source for run in record.runs.values()]
-    if not where(kept.place) or any(map(_CHANGES_GRADS.search, texts)):
+    if not where(kept.place) or changes_grads(record):
         return False
     clipped = any("clip_grad" in text for text in texts)  # which writes to each gradient once
     return kept.steps > 1 and kept.surplus <= clipped and not (kept.surplus and any(map(_CLEARS.search, texts)))
+
+
+def changes_grads(record: Record) -> bool:
+    """Whether the text changes a `.grad` in place."""
+    return any(_CHANGES_GRADS.search(run.source) for run in record.runs.values())
 
 
 def call_before(record: Record, kept: KeptGradients) -> BackwardCall | None:
@@ -48,7 +53,7 @@ def call_before(record: Record, kept: KeptGradients) -> BackwardCall | None:
 
 
 def _of(record: Record, kept: KeptGradients, call: BackwardCall) -> Finding:
-    owner = _owner(kept.place.source)
+    owner = owner_of(kept.place.source)
     shown = f"`{spoken(kept.path)}.grad`" if kept.path else "The gradient of a parameter"
     whose = f"`{owner}`" if owner else "its optimizer"
     often = f"at {kept.steps} steps ({where(kept.place)}), and nothing has cleared it."
@@ -95,7 +100,8 @@ def _clearing(record: Record, kept: KeptGradients, owner: str) -> _Clearing:
     """Move the line that clears gradients before a loop into it; else clear them behind each step."""
     spot, cells = at(kept.place), Cells.of(record)
     text = cells.text(spot[0]) if spot is not None else ""
-    statement = cells.statement(spot) if spot is not None else None
+    there = syntax.beginning_at(text, spot[1]) if spot is not None else []
+    statement = next((one for one in there if len(_steps(one)) == 1), None)
     early = _before_the_loop(text, statement) if statement is not None else None
     if spot is not None and early is not None:
         loop, clears = early
@@ -127,11 +133,15 @@ def _clears(statement: ast.stmt) -> bool:
     return simple and any(name.rsplit(".", 1)[-1] == "zero_grad" for name in syntax.calls_in(statement))
 
 
-def _owner(line: str) -> str:
+def _steps(tree: ast.AST) -> list[ast.Call]:
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return [one for one in calls if isinstance(one.func, ast.Attribute) and one.func.attr == "step"]
+
+
+def owner_of(line: str) -> str:
     """The optimizer in the line of a step: ``opt.step()``, ``scaler.step(opt)``; empty: it cannot be read."""
-    tree = syntax.statement_of(line)
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)] if tree is not None else []
-    steps = [one for one in calls if isinstance(one.func, ast.Attribute) and one.func.attr == "step"]
+    tree = syntax.parse(line.strip())
+    steps = _steps(tree) if tree is not None else []
     if len(steps) != 1:
         return ""
     one = steps[0]

@@ -1,8 +1,9 @@
 """Leaves that backward reaches and no optimizer holds: replaced or added after the optimizer was made, or in a list.
 
-Leaves may be left out on purpose. So it is said only where a reason is known: parameters in a container of Python's
-that no module registers; a tensor as an attribute of a module that is no parameter; an optimizer that was made of all
-parameters of a module, of which the leaf is one now; or parameters that only an optimizer holds.
+Leaves may be left out on purpose. So a warning needs a reason: parameters in a container of Python's that no module
+registers; a tensor as an attribute of a module that is no parameter; an optimizer that was made of all parameters of a
+module, of which the leaf is one now; parameters that only an optimizer holds; or parameters that were collected for an
+optimizer and handed to nothing. Of other modules that the loss trains and no optimizer holds it is an information.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from graphwidget.diagnosis.findings.silences.unheld.attributes import is_no_parameter, plain_attribute
+from graphwidget.diagnosis.findings.silences.unheld.collected import collected, handed_to_nothing
+from graphwidget.diagnosis.findings.silences.unheld.collected import is_of as is_collected
 from graphwidget.diagnosis.findings.silences.unheld.containers import container, in_container
 from graphwidget.diagnosis.findings.silences.unheld.leaves import Line
+from graphwidget.diagnosis.findings.silences.unheld.left_out import is_meant, left_out
 from graphwidget.diagnosis.findings.silences.unheld.replaced import (
     is_of,
     is_registered,
@@ -38,7 +42,14 @@ def find(record: Record) -> Iterator[Finding]:
     for line, leaves in contained.values():
         yield in_container(record, line, leaves)
     makers = optimizers_made(record) if left else []
+    dropped = collected(record) if left else []
+    for one in dropped:
+        of_it = [leaf for leaf in left if is_collected(one, leaf)]
+        left = [leaf for leaf in left if leaf not in of_it]
+        if of_it:
+            yield handed_to_nothing(one, of_it)
     made: dict[int, tuple[Line | None, list[UnheldLeaf]]] = {}
+    others: list[UnheldLeaf] = []
     for leaf in left:
         if any(one.run.file is None and one.run.run > (leaf.place.run or 0) for one in makers):
             continue  # an optimizer has been made since
@@ -47,5 +58,9 @@ def find(record: Record) -> Iterator[Finding]:
         if len(found) == 1 or (found and leaf.orphans):
             maker = found[0] if len(found) == 1 else None
             made.setdefault(id(maker and maker.statement), (maker, []))[1].append(leaf)
+        elif len(makers) == 1 and not is_meant(record, makers[0], leaf):
+            others.append(leaf)
     for maker, leaves in made.values():
         yield made_too_early(record, maker, leaves)
+    if others:
+        yield left_out(makers[0], others)

@@ -20,7 +20,7 @@ from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, where
 from graphwidget.model import CellRun, Finding, Fix, Record, UnheldLeaf
 
-__all__ = ["is_of", "is_registered", "made_too_early", "optimizers_made", "replaced_at"]
+__all__ = ["is_of", "is_registered", "made_too_early", "optimizers_made", "replaced_at", "takes_all"]
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)
 _REGISTERING = ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
@@ -57,6 +57,11 @@ def _given(line: Line) -> list[ast.expr]:
     making = [one for one in calls if OPTIMIZER.search(f"{ast.unparse(one.func)}(")]
     first = ([*one.args, *(kept.value for kept in one.keywords if kept.arg == "params")][:1] for one in making)
     return [given for one in first for given in one]
+
+
+def takes_all(maker: Line) -> bool:
+    """Whether the optimizers of a line take all parameters of the modules that they are made of."""
+    return all(map(_takes_all, _given(maker)))
 
 
 def _takes_all(given: ast.expr) -> bool:
@@ -117,15 +122,24 @@ def made_too_early(record: Record, maker: Line | None, leaves: list[UnheldLeaf])
         why += " It goes on with old ones, which nothing computes with any more."
     what = f"`{owner}`" if owner else "the optimizer"
     behind = f"that line ({where(replacing.place)})" if replacing is not None else "the module is complete"
+    how = f"Make {what} after {behind}, so that it gets"
+    if maker is not None and replacing is not None and _ran_before(record, replacing.run, maker.run):
+        how = f"Run {maker.shown} again: it gets"  # the cells are in the right order
     fix = Fix(
         "new_optimizer",
-        f"Make {what} after {behind}, so that it gets the parameters of now.",
+        f"{how} the parameters of now.",
         False,
         at(maker.place) if maker is not None else None,
         edits=_moved(maker, replacing, owner) if maker is not None and replacing is not None else (),
     )
     cause = replacing or maker
     return finding_of(shown, cause.place if cause is not None else leaves[0].place, why, leaves, fix)
+
+
+def _ran_before(record: Record, one: CellRun, other: CellRun) -> bool:
+    """Whether a cell had also been run before another one."""
+    runs = record.runs.values()
+    return one.cell_id is not None and any(run.cell_id == one.cell_id and run.run < other.run for run in runs)
 
 
 def replaced_at(record: Record, maker: Line | None, leaves: tuple[str, ...], again: bool = False) -> Line | None:
@@ -144,7 +158,8 @@ def replaced_at(record: Record, maker: Line | None, leaves: tuple[str, ...], aga
 def _assigned(record: Record, maker: Line | None, name: str, is_variable: bool, again: bool) -> Iterator[Line]:
     """Statements that set a part of that name, in the order of the cells: not where an object is first made.
 
-    A variable is made anew only where that is behind the optimizer in the same block of code.
+    A constructor sets what has been there before only behind a line of its own that made the optimizer. A
+    variable is made anew only where that is behind the optimizer in the same block of code.
     """
     for run in Cells.of(record).latest:
         tree = syntax.parse(run.source)
@@ -155,10 +170,11 @@ def _assigned(record: Record, maker: Line | None, name: str, is_variable: bool, 
             if not any((is_variable and target == name) or target.endswith(f".{name}") for target in wholes):
                 continue
             inside = syntax.function_at(run.source, node.lineno)
-            if inside is not None and inside[0] is not None and inside[1].name == "__init__":
-                continue
             ordered = maker is not None and (inside is None or _home(maker, run) is inside[1])
             behind = maker is not None and (run.run, node.lineno) >= (maker.run.run, maker.statement.lineno)
+            constructs = inside is not None and inside[0] is not None and inside[1].name == "__init__"
+            if constructs and not (ordered and behind):
+                continue
             first = ordered and not behind and not (again and inside is not None)
             if first or (is_variable and not ordered):
                 continue

@@ -1,0 +1,78 @@
+"""Parameters that no optimizer holds, and gradients that one loss leaves to another."""
+
+from __future__ import annotations
+
+import pytest
+
+TWO = """from torch import nn
+enc, dec = nn.Linear(2, 3), nn.Linear(3, 2)
+opt = torch.optim.SGD(enc.parameters(), lr=0.1)
+x = torch.randn(4, 2)"""
+LOOP = """for i in range(4):
+    loss = (dec(enc(x)) - x).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()"""
+GROUPS = """from torch import nn
+net = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 2))
+x, groups = torch.randn(4, 2), []
+part = []
+for name, p in net.named_parameters():
+    if name.startswith("0"):
+        part.append(p)
+groups.append({"params": part})
+part = []
+for name, p in net.named_parameters():
+    if name.startswith("2"):
+        part.append(p)
+groups.append({"params": part})
+opt = torch.optim.SGD(groups, lr=0.1)"""
+OF_GROUPS = LOOP.replace("dec(enc(x))", "net(x)")
+GAN = """from torch import nn
+gen, dis = nn.Linear(2, 3), nn.Linear(3, 1)
+opt_g, opt_d = (torch.optim.SGD(one.parameters(), lr=0.1) for one in (gen, dis))"""
+TURNS = """for i in range(4):
+    d_loss = dis(torch.randn(4, 3)).mean() - dis(gen(torch.randn(4, 2)).detach()).mean()
+    d_loss.backward()
+    opt_d.step()
+    opt_d.zero_grad()
+    g_loss = -dis(gen(torch.randn(4, 2))).mean()
+    g_loss.backward()
+    opt_g.step()
+    opt_g.zero_grad()"""
+
+
+def test_a_module_that_no_optimizer_holds_is_an_information(run):
+    (found,) = run(TWO, LOOP)
+    assert (found.kind, found.severity, found.names) == ("silent", "info", ("dec.weight", "dec.bias"))
+
+
+@pytest.mark.parametrize("line", ["{}.load_state_dict({}.state_dict())", "{}.requires_grad_(False)", "{}.eval()"])
+def test_a_module_that_is_frozen_or_loaded_is_left_out_on_purpose(run, line):
+    other = "".join(["d", "2"])  # no text of this file names it: the file is code of one's own, too
+    cells = [text.replace("dec", other) for text in (TWO, line.replace("{}", other), LOOP)]
+    assert not run(*cells)
+
+
+def test_parameters_that_are_collected_and_handed_to_nothing(run):
+    assert not run(GROUPS, OF_GROUPS)
+    dropped = GROUPS[::-1].replace(')}trap :"smarap"{(dneppa.spuorg\n', "", 1)[::-1]
+    (found,) = run(dropped, OF_GROUPS)
+    assert (found.severity, found.names) == ("warning", ("net[2].weight", "net[2].bias"))
+    assert found.cause.source.strip() == "part.append(p)" and found.cause.line == 12
+    assert found.fixes[0].edit[-1] == "+ groups.append({'params': part})"
+
+
+def test_gradients_that_another_loss_has_left_are_told(run):
+    (found,) = run(GAN, TURNS)
+    assert found.headline == "`opt_d` goes by gradients that another loss has left, too."
+    assert found.cause.source.strip() == "g_loss.backward()" and "dis.weight" in found.names
+    assert found.fixes[0].edit == ("+ opt_d.zero_grad()", "  d_loss.backward()")
+
+
+def test_gradients_that_are_cleared_before_they_are_added_to_are_not(run):
+    cleared = TURNS.replace("    d_loss.backward", "    opt_d.zero_grad()\n    d_loss.backward")
+    assert not run(GAN, cleared)
+    # Both losses of a pass, and one step: meant.
+    both = TURNS.replace("    opt_d.step()\n    opt_d.zero_grad()\n", "") + "\n    opt_d.step()\n    opt_d.zero_grad()"
+    assert not run(GAN, both)
