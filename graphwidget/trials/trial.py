@@ -74,9 +74,9 @@ def worth_showing(finding: Finding, fixes: list[Fix]) -> list[Fix]:
     """
     if not _any_passed(fixes):
         return fixes
-    left = [fix for fix in fixes if fix.tried is None or fix.tried.ok is not False or fix.tried.partly]
+    left = [fix for fix in fixes if fix.tried is None or fix.tried.ok is not False]
     if finding.kind in ONE_OF:
-        return [fix for fix in left if fix.tried is not None and not fix.tried.partly]
+        return [fix for fix in left if fix.tried is not None]
     return left
 
 
