@@ -32,6 +32,7 @@ _MOST_BEHIND = 64  # cuts that one value remembers
 _MOST_LOOKS = 30  # times that the leaves behind one cut are looked up
 _MOST_NODES = 3000  # of a graph, looked at for leaves
 _MOST_NUMBERS = 1000  # numbers of which it is remembered what they were taken from
+_SAME = ("detach", "data", "clone", "__deepcopy__")  # the result has the values of a leaf
 _AS_ARRAYS = ("numpy", "__array__", "__dlpack__")
 _AS_NUMBERS = ("item", "tolist", "__float__", "__int__", "__bool__")
 
@@ -52,6 +53,7 @@ class _Cut:
     switched: tuple[TextLine, ...] = ()
     leaves: dict[int, weakref.ref[Any]] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
+    copies: dict[int, str] = field(default_factory=dict)
     positions: set[tuple[int, int]] = field(default_factory=set)
     used: bool | None = False
     times: int = 0
@@ -88,6 +90,8 @@ class LineageMode(TorchFunctionMode):
         self._lines, self._name = lines, name
         self._behind = WeakTensorKeyDictionary()  # of values without a graph
         self._went_into = WeakTensorKeyDictionary()  # value, with or without a graph -> the cuts that it depends on
+        self._same = WeakTensorKeyDictionary()  # `w.detach()`, `w.data` -> the leaf
+        self._copied = WeakTensorKeyDictionary()  # leaf -> a leaf whose values were copied into it
         self._cuts: dict[tuple[TextLine, str], _Cut] = {}
         self._numbers: dict[float, _Cut] = {}
         self._ran = 0
@@ -197,7 +201,12 @@ class LineageMode(TorchFunctionMode):
         every = [args[0]] if by == "__setitem__" else list(_tensors((result,)))
         outputs = [one for one in every if not one.requires_grad]
         into = (by.endswith("_") and not by.endswith("__")) or by == "__setitem__"
-        before = dict.fromkeys(cut for one in given for cut in self._went_into.get(one, ()))
+        if by in _SAME or by == "copy_":
+            self._note_copies(by, args, every)
+        if len(every) == len(given) > len(outputs) > 0:
+            return self._note_each(given, every)
+        numbers = [one for one in given if not (with_graph and _is_index(one))]
+        before = dict.fromkeys(cut for one in numbers for cut in self._went_into.get(one, ()))
         if by in _AS_ARRAYS:
             _taken(before)
         if not outputs:
@@ -229,6 +238,30 @@ class LineageMode(TorchFunctionMode):
             if not _is_parameter(one):
                 self._went_into[one] = found
 
+    def _note_each(self, given: list[Any], results: list[Any]) -> None:
+        """Each result is another form of one value: by ``broadcast_tensors``."""
+        for one, result in zip(given, results):
+            for known in (self._behind, self._went_into):
+                if one in known and not _is_parameter(result):
+                    known[result] = known[one]
+
+    def _note_copies(self, by: str, args: Any, results: list[Any]) -> None:
+        """A leaf got the values of another: by ``load_state_dict``, ``copy_`` or ``deepcopy``."""
+        source = self._leaf_of(args[1] if by == "copy_" else args[0])
+        if source is None or len(results) != 1:
+            return
+        if by in _SAME and not results[0].requires_grad:
+            self._same[results[0]] = weakref.ref(source)
+        elif (leaf := self._leaf_of(results[0])) is not None and leaf is not source:
+            self._copied[leaf] = weakref.ref(source)
+
+    def _leaf_of(self, value: Any) -> Any:
+        """The leaf that a tensor is, or whose plain values it has; None: it is something else."""
+        if isinstance(value, torch.Tensor) and value.requires_grad:
+            return value if value.is_leaf else None
+        ref = self._same.get(value)
+        return ref() if ref is not None else None
+
     def _cut(self, by: str, values: list[Any], *, into: bool) -> _Cut:
         lines = self._lines()
         key = (lines[0] if lines else TextLine(None, None, 0), by)
@@ -246,6 +279,9 @@ class LineageMode(TorchFunctionMode):
                 if not cut.names.get(id(leaf)):
                     cut.names[id(leaf)] = self._name(leaf)
                 self._place(cut, leaf)
+                source = self._copied.get(leaf, _gone)()
+                if source is not None and not cut.copies.get(id(source)):
+                    cut.copies[id(source)] = self._name(source)
         return cut
 
     def _numbers_leave(self, cut: _Cut, result: Any) -> None:
@@ -298,10 +334,10 @@ def _taken(cuts: Iterable[_Cut]) -> None:
 
 def _as_measured(cut: _Cut, wanted: set[int]) -> MeasuredCut:
     alive = [one for ref in cut.leaves.values() if (one := ref()) is not None]
-    known = tuple(sorted(filter(None, cut.names.values())))
+    known, copies = (tuple(sorted(filter(None, one.values()))) for one in (cut.names, cut.copies))
     trained = any(id(one) in wanted for one in alive)
     return MeasuredCut(
-        cut.lines, cut.by, cut.grad_mode, known, trained, cut.switched, tuple(sorted(cut.positions)), cut.used
+        cut.lines, cut.by, cut.grad_mode, known, trained, cut.switched, tuple(sorted(cut.positions)), cut.used, copies
     )
 
 
@@ -336,6 +372,14 @@ def _name(func: Any) -> str:
     )
 
 
+def _gone() -> None: ...
+
+
+def _is_index(value: Any) -> bool:
+    """Whether a tensor can only choose among values: a label, or an action that `log_prob` scores."""
+    return not (value.is_floating_point() or value.is_complex() or value.dtype == torch.bool)
+
+
 def _is_parameter(value: Any) -> bool:
     return isinstance(value, torch.nn.Parameter)
 
@@ -363,6 +407,8 @@ def _leaves(values: Iterable[Any]) -> Iterator[Any]:
     """The leaves that require grad behind some values."""
     queue: list[Any] = []
     for one in values:
+        if one.grad_fn is None and one._base is not None:  # a view that was made without grad mode
+            one = one._base
         if one.grad_fn is None:
             yield one
         else:

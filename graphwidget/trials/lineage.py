@@ -96,6 +96,7 @@ def _cuts(found: list[Mapping[str, Any]]) -> tuple[MeasuredCut, ...]:
             _lines(one, "switched"),
             tuple((number, at) for number, at in one["positions"]),
             one["used"],
+            tuple(one["copies"]),
         )
         for one in found
     )

@@ -11,7 +11,7 @@ from graphwidget.trials.attempt import START, Attempt, Ran, attempt
 from graphwidget.trials.joined import joined
 from graphwidget.trials.rerun import Rerun
 
-__all__ = ["MOST_TRIED", "Trials", "can_be_tried", "in_order", "try_fixes", "with_trial"]
+__all__ = ["MOST_TRIED", "Trials", "can_be_tried", "in_order", "try_fixes", "with_trial", "worth_showing"]
 
 MOST_TRIED = 3
 MOST_JOINED = 3  # further trials, of fixes for the errors to which others have led
@@ -63,19 +63,22 @@ def try_fixes(ran: Ran, how: Trials) -> tuple[Finding, ...]:
             for number, after in led if until_one_passes else ():
                 if not _any_passed(fixes):
                     fixes[number] = _with_next(budget, finding, fixes[number], after) or fixes[number]
-    return tuple(replace(finding, fixes=in_order(_left(finding, fixes))) for finding, fixes in zip(ran.findings, found))
+    return tuple(
+        replace(finding, fixes=in_order(worth_showing(finding, fixes))) for finding, fixes in zip(ran.findings, found)
+    )
 
 
-def _left(finding: Finding, fixes: list[Fix]) -> list[Fix]:
-    """The fixes to show: beside one that passed none that failed, which somebody might take all the same.
+def worth_showing(finding: Finding, fixes: list[Fix]) -> list[Fix]:
+    """The fixes to show. Where one passed, none that was seen to do harm or not to help; unfinished trials say neither.
 
     Of lines that may each have cut the graph, the one that passed was it.
     """
     if not _any_passed(fixes):
         return fixes
+    left = [fix for fix in fixes if fix.tried is None or fix.tried.ok is not False]
     if finding.kind in ONE_OF:
-        return [fix for fix in fixes if fix.tried is not None and not fix.tried.partly]
-    return [fix for fix in fixes if _rank(fix) < _FAILED]
+        return [fix for fix in left if fix.tried is not None]
+    return left
 
 
 def _any_passed(fixes: Iterable[Fix]) -> bool:

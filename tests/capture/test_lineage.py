@@ -217,3 +217,46 @@ def test_what_has_only_the_shape_of_a_value_leaves_no_graph(program: Program) ->
     program.at(3)
     torch.ones_like(w * 2), torch.rand_like(w), (w * 2).new_zeros(2)
     assert not program.mode.measured(None).cuts
+
+
+def in_loss(program: Program, loss: torch.Tensor) -> list[tuple[int, str]]:
+    program.mode.called(loss)
+    return [(cut.lines[0].line, cut.by) for cut in program.measured(loss).cuts if cut.used]
+
+
+@pytest.mark.filterwarnings("ignore:Converting a tensor")
+def test_of_several_cuts_the_one_is_known_whose_result_is_a_number_in_the_loss(program: Program) -> None:
+    actor, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    program.at(1)
+    pi = torch.distributions.Categorical(logits=actor(torch.ones(2)))
+    program.at(2)
+    action = pi.sample()
+    program.at(3)
+    log_prob = pi.log_prob(action)
+    program.at(4)
+    copied = torch.tensor([log_prob])
+    program.at(5)
+    loss = (critic(torch.ones(2)) * copied).sum() + 0 * critic.weight[0, action]
+    assert in_loss(program, loss) == [(4, "tensor")]
+
+
+def test_a_sample_is_known_by_the_leaves_behind_its_distribution(program: Program) -> None:
+    mean, decoder = torch.ones(3, requires_grad=True), nn.Linear(3, 1)
+    program.names[id(mean)] = "mean"
+    pi = torch.distributions.Normal(mean * 2, torch.ones(3))
+    program.at(2)
+    z = pi.sample()
+    program.at(3)
+    loss = decoder(z).sum()
+    assert (2, "normal") in in_loss(program, loss)
+    assert any(cut.by == "normal" and "mean" in cut.leaves for cut in program.measured(loss).cuts)
+
+
+def test_a_worker_s_copy_is_known_by_what_it_was_copied_from(program: Program) -> None:
+    shared, own = nn.Linear(2, 1), nn.Linear(2, 1)
+    program.names[id(shared.weight)] = "shared.weight"
+    own.load_state_dict(shared.state_dict())
+    program.at(6)
+    y = own(torch.ones(1, 2)).detach()
+    (cut,) = (one for one in program.measured(y).cuts if one.lines and one.lines[0].line == 6)
+    assert cut.copies == ("shared.weight",)

@@ -117,7 +117,7 @@ def test_the_fix_of_the_next_error_is_added_where_none_passed(monkeypatch, ran):
     assert [len(one.edits) for one in asked] == [1, 2]
 
 
-def test_a_fix_that_passes_alone_is_left_as_it_is_and_the_one_that_failed_is_left_out(monkeypatch, ran):
+def test_a_fix_that_passes_alone_is_left_as_it_is_and_the_one_that_failed_is_not_shown(monkeypatch, ran):
     second = replace(FIRST, id="clone_before_inplace")
     ran.findings[0] = replace(ran.findings[0], fixes=(FIRST, second))
     fixes, asked = tried(monkeypatch, ran, Attempt(BAD, 0.1, (AFTER,)), Attempt(GOOD, 0.1))

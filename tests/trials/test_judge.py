@@ -9,7 +9,7 @@ from graphwidget.model import BackwardCall, Event, Finding, Fix, Record, Snapsho
 from graphwidget.trials.account import Account, Raised, account_of, most_held
 from graphwidget.trials.judge import hung, judge
 from graphwidget.trials.rerun import Edited, Rerun
-from graphwidget.trials.trial import in_order, with_trial
+from graphwidget.trials.trial import in_order, with_trial, worth_showing
 
 ERROR = Raised(1, "RuntimeError", records.FREED, "train.py:9")
 FINDING = Finding("second_backward", "error", "…", "② needs what ① freed.", call=1)
@@ -248,3 +248,17 @@ def test_what_passed_stands_first_and_what_failed_last_and_a_choice_is_not_moved
     fixes = [replace(FIX, id=name, tried=tried) for name, tried in zip("abcd", [failed, choice, None, passed])]
     assert [fix.id for fix in in_order(fixes)] == ["d", "b", "c", "a"]
     assert [with_trial(FIX, tried).verified for tried in (passed, failed, choice)] == [True, False, True]
+
+
+def test_beside_a_fix_that_passed_one_that_failed_is_not_shown():
+    passed, failed, cut_off = (
+        Trial(True, ""),
+        Trial(False, "it stays wrong"),
+        Trial(None, "there was not enough memory"),
+    )
+    partly = replace(failed, partly=True)
+    fixes = [
+        replace(FIX, id=name, tried=tried) for name, tried in zip("abcde", [passed, failed, cut_off, None, partly])
+    ]
+    assert [fix.id for fix in worth_showing(FINDING, fixes)] == ["a", "c", "d"]
+    assert worth_showing(FINDING, fixes[1:]) == fixes[1:]

@@ -14,6 +14,7 @@ KINDS_THAT_STAY = frozenset({"out", "traceback", "frame", "closure", "generator"
 # Where a path starts, the best first: variables, locals, optimizers, IPython's history, tracebacks, the rest.
 GROUP = {"frame": 1, "out": 3, "traceback": 4, "other": 5}
 IN_OPTIMIZER = 2
+_WINDOW = 100  # elements: a queue for no more than these is a window of the last ones, as for a mean
 _LENGTHS: dict[type, Callable[[Any], int]] = {cls: cls.__len__ for cls in (list, tuple, dict, deque)}
 
 
@@ -68,10 +69,14 @@ def containers_of(last: PathStep) -> tuple[tuple[str, int], ...]:
 
 
 def is_bounded(last: PathStep) -> bool:
-    """Whether the path leads through a `deque` with a `maxlen`, which drops its oldest element for a new one."""
+    """Whether the path leads through a `deque` that drops its oldest element for a new one, or is a short window.
+
+    One of a large `maxlen` that is not full has dropped nothing yet: a replay buffer grows for a long time.
+    """
     step: PathStep | None = last
     while step is not None and step.parent is not None:
-        if type(step.owner) is deque and step.owner.maxlen is not None:
+        most = step.owner.maxlen if type(step.owner) is deque else None
+        if most is not None and (most <= _WINDOW or len(step.owner) >= most):
             return True
         step = step.parent
     return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from graphwidget.diagnosis.fixes import leak as leak_fixes
@@ -48,12 +48,14 @@ class Pile:
 def find(record: Record) -> Iterator[Finding]:
     """Findings for what piles up in variables now, and for what piled up in functions that have returned since."""
     reported: set[str | int] = set()
+    lasting: set[int] = set()  # uids of what is kept between the passes, and after them
     for pile in _piles(record, record.snapshot):
         reported |= _known_by(pile)
+        lasting |= {pile.graph.uid[index] for index in pile.inside}
         yield _finding(record, pile, None)
     for look in _last_looks(record):
         for pile in _piles(record, look.graph, frames_only=True):
-            if reported.isdisjoint(_known_by(pile)):
+            if _of_its_own(pile, lasting) and _got_more(record, look, pile) and reported.isdisjoint(_known_by(pile)):
                 reported |= _known_by(pile)
                 yield _finding(record, pile, look)
 
@@ -63,14 +65,44 @@ def _known_by(pile: Pile) -> set[str | int]:
     return {*map(local, pile.paths), *(pile.graph.uid[owner.node] for owner in pile.owners)}
 
 
+def _of_its_own(pile: Pile, lasting: set[int]) -> bool:
+    """Whether a holder in a function keeps iterations that no lasting holder keeps: else it only reads from that."""
+    graph = pile.graph
+    own = (pile.line.iteration(graph, index) for index in pile.inside if graph.uid[index] not in lasting)
+    return len({at for at in own if at is not None}) >= ENOUGH
+
+
+def _got_more(record: Record, look: Look, pile: Pile) -> bool:
+    """Whether a holder in a function reached fewer iterations when it was seen before, as far as it was.
+
+    A batch of stored values leads to as many each time it is made: that does not grow.
+    """
+    now = len(_iterations(pile.graph, pile.line, pile.inside))
+    before = []
+    for one in record.looks:
+        held = [owner.node for owner in one.graph.owners if owner.path in pile.paths] if one.call < look.call else []
+        if held:
+            before.append(len(_iterations(one.graph, pile.line, reachable(one.graph, held))))
+    return not before or min(before) < now
+
+
+def _iterations(graph: Snapshot, line: Line, inside: Iterable[int]) -> set[int]:
+    return {at for index in inside if (at := line.iteration(graph, index)) is not None}
+
+
 def _last_looks(record: Record) -> list[Look]:
     """For each line of backward calls the last look at the memory that it keeps, the newest line first."""
-    best: dict[object, Look] = {}
+    return sorted((looks[-1] for looks in _looks_of_lines(record)), key=lambda look: -look.call)
+
+
+def _looks_of_lines(record: Record) -> list[list[Look]]:
+    """The looks at each line of backward calls."""
+    found: dict[object, list[Look]] = defaultdict(list)
     for look in record.looks:
         call = next((call for call in record.calls if call.n == look.call), None)
         if call is not None:
-            best[source_line(call.place)] = look
-    return sorted(best.values(), key=lambda look: -look.call)
+            found[source_line(call.place)].append(look)
+    return list(found.values())
 
 
 def _piles(record: Record, graph: Snapshot, frames_only: bool = False) -> Iterator[Pile]:
@@ -175,11 +207,11 @@ def _grows(record: Record, graph: Snapshot, path: str, held: tuple[Owner, ...]) 
 
     A container that dropped some elements and kept others has a bound; so has one that always had the same number.
     """
-    seen = [
-        {look.graph.uid[o.node] for o in look.graph.owners if o.path.startswith(f"{path}[")} for look in record.looks
-    ]
-    stages = [stage for stage in (*seen, {graph.uid[owner.node] for owner in held}) if stage]
-    pairs = list(zip(stages, stages[1:]))
+    pairs: list[tuple[set[int], set[int]]] = []
+    for looks in _looks_of_lines(record):  # those of one line look equally far back
+        seen = [{one.graph.uid[o.node] for o in one.graph.owners if o.path.startswith(f"{path}[")} for one in looks]
+        stages = [stage for stage in (*seen, {graph.uid[owner.node] for owner in held}) if stage]
+        pairs += zip(stages, stages[1:])
     if any(now & then and then - now for then, now in pairs):
         return False
     return not pairs or any(then < now for then, now in pairs)

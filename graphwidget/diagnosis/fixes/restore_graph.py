@@ -103,12 +103,12 @@ def stacked(cell: int | None, text: str, statement: ast.stmt) -> tuple[str, Edit
     calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and ast.unparse(n.func) == "torch.tensor"]
     if len(calls) != 1 or len(calls[0].args) != 1:
         return "", ()
+    dtype = next((ast.unparse(one.value) for one in calls[0].keywords if one.arg == "dtype"), "")
     given = calls[0].args[0]
-    types = [ast.unparse(one.value) for one in calls[0].keywords if one.arg == "dtype"]
     new = _stack(given) if isinstance(given, (ast.List, ast.Tuple)) else ""
     if not new and _holds_tensors(text, given):
         new = f"torch.stack({ast.unparse(given)})"
-    new += f".to({types[0]})" if new and types else ""
+    new = f"{new}.to({dtype})" if new and dtype else new
     return (new, text_edit.replace_node(cell, text, calls[0], new)) if new else ("", ())
 
 

@@ -95,6 +95,19 @@ def indices_only(statement: ast.stmt, name: str) -> bool:
     return len(parts) == 2 and parts[1] == name and _is_pair(statement.value)
 
 
+def is_scored(names: Iterable[str], statements: Iterable[ast.stmt]) -> bool:
+    """Whether a sample of one of these names is given to `log_prob`: the gradient goes by way of that, and is right."""
+    wanted = set(names)
+    calls = (node for one in statements for node in ast.walk(one) if isinstance(node, ast.Call))
+    scores = (one for one in calls if isinstance(one.func, ast.Attribute) and one.func.attr == "log_prob")
+    return any(
+        isinstance(node, ast.Name) and node.id in wanted
+        for one in scores
+        for given in one.args
+        for node in ast.walk(given)
+    )
+
+
 def cuts_in(node: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
     """The cuts in an expression, the outermost first."""
     for one in ast.walk(node):

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from graphwidget.diagnosis.no_graph.cause import Cause
-from graphwidget.diagnosis.no_graph.cutting import CUTTING
+from graphwidget.diagnosis.no_graph.cutting import CUTTING, NOT_DIFFERENTIABLE, cuts_in
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.no_graph.values import Values
 from graphwidget.diagnosis.source import syntax as source
@@ -91,8 +91,17 @@ def cut_at(record: Record, measured: MeasuredCut) -> Cut | None:
             if (switch := values.switch_around(list(values.runs).index(run), statement)) is not None
             and switch.off is not False
         ),
-        None,
+        _in_a_library(found),
     )
+
+
+def _in_a_library(found: list[tuple[CellRun, ast.stmt]]) -> Cut | None:
+    """The cut where a library switched grad mode off inside a call that is known to do so: ``q.sample()``."""
+    for run, statement in found[:1]:
+        called = [by for by, _ in cuts_in(source.given(statement)) if by in NOT_DIFFERENTIABLE]
+        if called:
+            return Cut(run, statement, called[0], None, True, True, frozenset())
+    return None
 
 
 def _switched_off(record: Record, measured: MeasuredCut, found: list[tuple[CellRun, ast.stmt]]) -> Cut | None:

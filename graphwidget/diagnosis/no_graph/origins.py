@@ -19,6 +19,7 @@ from graphwidget.diagnosis.no_graph.cutting import (
     index_of_a_pair,
     indices_only,
     is_library,
+    is_scored,
     outside_of_cuts,
     what_is_cut,
 )
@@ -265,7 +266,8 @@ class Origins:
                 base = [value.func.value] if isinstance(value.func, ast.Attribute) else []
                 parts.append(("indices", [*(b for b in base if not is_library(b)), *value.args], None))
             else:
-                parts += [(by, inner, None) for by, inner in cuts_in(value)]
+                scored = _is_scored(run, statement)
+                parts += [(by, inner, None) for by, inner in cuts_in(value) if not (scored and by == "sample")]
             for by, inner, around in parts:
                 self._lifted = around
                 nested = [part for one in inner for _, parts_inside in cuts_in(one) for part in parts_inside]
@@ -292,6 +294,13 @@ class Origins:
                     continue
                 if not any(cut.sure for one in call.args for cut in self.cuts(one, where)):
                     yield name, ast.unparse(call.func)
+
+
+def _is_scored(run: CellRun, statement: ast.stmt) -> bool:
+    """Whether what a statement samples is given to `log_prob` in the same function or cell."""
+    inside, tree = source.function_at(run.source, statement.lineno), source.parse(run.source)
+    body = inside[1].body if inside is not None else tree.body if tree is not None else []
+    return isinstance(statement, ast.Assign) and is_scored(source.targets(statement), body)
 
 
 def _calls(node: ast.AST) -> list[ast.Call]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from graphwidget.diagnosis.no_graph.cutting import NOT_DIFFERENTIABLE, cuts_in, outside_of_cuts
+from graphwidget.diagnosis.no_graph.cutting import cuts_in, is_scored, outside_of_cuts
 from graphwidget.diagnosis.no_graph.measured import cut_at
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.pytorch import grad_modes
-from graphwidget.model import CellRun, MeasuredCut, Record
+from graphwidget.model import CellRun, Record
 
 __all__ = ["COMPARING", "cuts_behind", "why_cut"]
 
@@ -73,32 +73,17 @@ def cuts_behind(record: Record, path: str, position: tuple[int, int] | None = No
     written = _in_text(record, path)
     if written is None or record.lineage is None:
         return written or []
-    measured = record.lineage.cuts
-    lost = [one for one in reversed(measured) if path in one.leaves or position in one.positions]
-    copied: set[str] = set() if lost else set(_of_a_copy(measured, path))
-    lost = lost or [one for one in reversed(measured) if copied.intersection(one.leaves)]
-    found = [
-        cut
-        for one in [one for one in lost if one.used] or [one for one in lost if one.used is None]
-        if (cut := cut_at(record, one)) is not None and not _only_shown(cut.statement)
-    ]
-    lines = {(one.run.run, one.statement.lineno) for one in found}
-    confirmed = [one for one in written if (one.run.run, one.statement.lineno) in lines]
-    # What was drawn or chosen is seldom meant to have a derivative: first comes another line that cuts.
-    known = [*confirmed, *found] if all(map(_is_chosen, confirmed)) else confirmed
-    known = known or ([] if lost and not copied else written)
-    return written if copied and all(map(_is_chosen, known)) else sorted(known, key=_is_chosen)
-
-
-def _is_chosen(cut: Cut) -> bool:
-    return cut.by in _OF_INDICES or cut.by.strip("_") in NOT_DIFFERENTIABLE
-
-
-def _of_a_copy(measured: Iterable[MeasuredCut], path: str) -> Iterator[str]:
-    """Leaves that have the same place in another object: the program may compute with a copy of what it trains."""
-    inside = re.findall(r"\.\w+|\[[^]]*\]", path)
-    names = {name for one in measured for name in one.leaves}
-    yield from (name for name in names if len(inside) > 1 and name.endswith("".join(inside[-3:])))
+    in_text = {(one.run.run, one.statement.lineno): one for one in written}
+    own = [one for one in reversed(record.lineage.cuts) if path in one.leaves or position in one.positions]
+    of_copies = [one for one in reversed(record.lineage.cuts) if path in one.copies]
+    for used in (True, None):
+        for lost in (own, of_copies):
+            measured = [cut for one in lost if one.used is used and (cut := cut_at(record, one)) is not None]
+            found = [one for one in measured if not _only_shown(one.statement)]
+            both = [in_text[key] for one in found if (key := (one.run.run, one.statement.lineno)) in in_text]
+            if found:
+                return both or found
+    return [] if own or of_copies else written
 
 
 def _in_text(record: Record, path: str) -> list[Cut] | None:
@@ -181,22 +166,29 @@ def _follow(use: _Use, latest: list[CellRun]) -> Iterator[Cut | _Use]:
             if switch.off and flows and not _is_update(one):
                 yield _cut(use, one, switch.text, switch.outer)
             continue
+        cuts = [by for by in cuts if by != "sample" or not is_scored(_assigned(one), body)]
         # What goes on uncut in the same line would bring a gradient: then something else keeps it away.
         if cuts and not _only_shown(one) and not (use.far and flows):
             yield _cut(use, one, cuts[0])
-        assigned = set(source.targets(one)) if isinstance(one, (ast.Assign, ast.AnnAssign, ast.AugAssign)) else set()
+        given = _assigned(one)
         if flows:
             part = _element(one, use)
             if part is None:
                 continue
-            names |= part or assigned
+            names |= part or given
             if isinstance(one, ast.Expr):
                 names |= source.grown(one)
             if isinstance(one, ast.Return) and one in body:  # under an `if` it may never have run
                 yield from _callers(latest, use, one.value, names)
             yield from _given(latest, use, value, names)
         elif isinstance(one, ast.Assign) and not parts:
-            names -= {name for name in assigned if name not in use.names}
+            names -= {name for name in given if name not in use.names}
+
+
+def _assigned(statement: ast.stmt) -> set[str]:
+    """The names that a statement gives a value."""
+    is_one = isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign))
+    return set(source.targets(statement)) if is_one else set()
 
 
 def _cut(use: _Use, statement: ast.stmt, by: str, around: ast.stmt | None = None) -> Cut:

@@ -125,6 +125,9 @@ def _leads(keys: list[ast.expr], path: Steps) -> bool:
 
 def _detached(cell: int | None, text: str, value: ast.AST, rests: set[Steps]) -> text_edit.Edits:
     """`value` detached, or those of its parts that are at `rests` in it."""
+    if rests and isinstance(value, (ast.Name, ast.Attribute)) and all(map(_is_key, rests)):
+        each = f"{{k: v.detach() if hasattr(v, 'detach') else v for k, v in {ast.unparse(value)}.items()}}"
+        return text_edit.replace_node(cell, text, value, each)
     if () in rests:
         return () if isinstance(value, ast.Constant) else detached_value(cell, text, value)
     steps_ = {rest[0] for rest in rests}
@@ -135,6 +138,11 @@ def _detached(cell: int | None, text: str, value: ast.AST, rests: set[Steps]) ->
         parts = _parts(value, {step}) if further else []
         edits += [edit for part in parts if part not in ends for edit in _detached(cell, text, part, further)]
     return tuple(edits)
+
+
+def _is_key(rest: Steps) -> bool:
+    """Whether the way into a value is one key of a dict."""
+    return len(rest) == 1 and rest[0].startswith(("['", '["'))
 
 
 def detached_parts(cell: int | None, text: str, value: ast.AST, inside: Iterable[str]) -> text_edit.Edits:

@@ -335,7 +335,7 @@ class Owner:
 
     `kind`: variable, element, attribute, closure, frame, generator, out, traceback, grad, hook, other.
     `containers`: name of the type and length of the container that an element is in, and of the one around that.
-    `bounded`: it is in a queue with a `maxlen`, which lets the oldest go.
+    `bounded`: it is in a queue with a small `maxlen`, or in one that is full and lets the oldest go.
 
     Examples
     --------

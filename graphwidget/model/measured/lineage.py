@@ -40,6 +40,9 @@ class MeasuredCut:
     used
         Whether a backward call began at something that was computed from what the operation returned; None: unknown,
         numbers or an array were taken from it.
+    copies
+        Names of leaves whose values had been copied into those behind the values: those of a shared network, where
+        each worker computes with a copy.
     """
 
     lines: tuple[TextLine, ...]
@@ -50,6 +53,7 @@ class MeasuredCut:
     switched: tuple[TextLine, ...] = ()
     positions: tuple[tuple[int, int], ...] = ()
     used: bool | None = None
+    copies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,3 +103,36 @@ def test_entries_of_a_dict_are_one_pile_and_are_cut_where_they_are_put_in():
         "- self.shadow[n] = 0.9 * self.shadow[n] + 0.1 * p",
         "+ self.shadow[n] = (0.9 * self.shadow[n] + 0.1 * p).detach()",
     )
+
+
+REPLAY = """from collections import deque
+class Buffer:
+    def __init__(self, size):
+        self.episodes = deque(maxlen=size)
+    def insert(self, episode):
+        self.episodes.append(episode)
+    def sample(self):
+        last = list(self.episodes)[-4:]
+        return {key: torch.stack([one[key] for one in last]) for key in last[0]}
+def train(batch):
+    loss = critic(batch["a"].detach()).mean()
+    loss.backward()
+buffer, actor, critic = Buffer(SIZE), nn.Linear(2, 2), nn.Linear(2, 1)"""
+COLLECT = """for _ in range(12):
+    buffer.insert({"a": actor(torch.randn(2)).tanh(), "r": torch.ones(1)})
+    train(buffer.sample())"""
+
+
+def test_the_buffer_that_grows_is_named_and_not_the_batch_that_is_taken_of_it():
+    (finding,) = findings_of(REPLAY.replace("SIZE", "5000"), COLLECT)
+    assert finding.carriers == ("buffer.episodes",)
+    first = finding.fixes[0]
+    assert first.edit[-1].endswith("{k: v.detach() if hasattr(v, 'detach') else v for k, v in episode.items()})")
+    detaching = REPLAY.replace("SIZE", "5000").replace(
+        "append(episode)", "append({**episode, 'a': episode['a'].detach()})"
+    )
+    assert findings_of(detaching, COLLECT) == ()
+
+
+def test_a_short_queue_and_a_batch_of_its_elements_do_not_pile_up():
+    assert findings_of(REPLAY.replace("SIZE", "6"), COLLECT) == ()

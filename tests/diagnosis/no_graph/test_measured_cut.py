@@ -174,3 +174,29 @@ def test_a_comparison_is_named_as_such() -> None:
     cuts = (MeasuredCut((TextLine(1, None, 1),), "gt", True, ("net.embed.weight",), used=True),)
     (found,) = diagnose(replace(record, lineage=Lineage(None, cuts=cuts)))
     assert "a comparison has no derivative" in found.text and found.fixes[0].id == "straight_through"
+
+
+ACTOR = """actor, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+opt = torch.optim.SGD([*actor.parameters(), *critic.parameters()], 0.1)"""
+EPISODE = """for _ in range(4):
+    pi = torch.distributions.Categorical(logits=actor(torch.ones(3, 2)))
+    action = pi.sample()
+    log_prob = pi.log_prob(action)
+    kept = torch.tensor([one for one in log_prob])
+    loss = (kept * (critic(torch.ones(3, 2)).squeeze(-1) + action)).sum()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()"""
+
+
+def test_a_sample_that_is_scored_is_not_blamed_for_a_cut_of_the_score() -> None:
+    record = record_of(ACTOR, EPISODE)
+    assert not any("`sample`" in one.text for one in diagnose(record))
+    sampled, copied = (
+        MeasuredCut((TextLine(2, None, line),), by, True, ("actor.weight",), used=by == "tensor")
+        for line, by in ((3, "multinomial"), (5, "tensor"))
+    )
+    for cuts in ((sampled, copied), (copied, sampled)):
+        (found,) = diagnose(replace(record, lineage=Lineage(None, cuts=cuts)))
+        assert found.cause is not None and (found.cause.cell, found.cause.line) == (2, 5)
+        assert found.fixes[0].edit[-1] == "+ kept = torch.stack([one for one in log_prob])"

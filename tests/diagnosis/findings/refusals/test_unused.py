@@ -39,9 +39,59 @@ def test_what_no_optimizer_holds_may_be_unused() -> None:
     assert found.fixes[0].id == "allow_unused" and found.fixes[0].edits
 
 
-def test_a_gradient_of_what_is_linear_does_not_depend_on_its_input():
-    helper = "def grad(u, x):\n    return torch.autograd.grad(u.sum(), x, create_graph=True)[0]"
-    cell = "x = torch.ones(3, 1, requires_grad=True)\nnet = nn.Sequential(nn.Linear(1, 4), nn.Linear(4, 1))\ny_x = grad(net(x), x)\ny_xx = grad(y_x, x)"
-    (found,) = findings_of(helper, cell)
-    assert "linear" in found.text and (found.cause.cell, found.cause.line) == (1, 2)
-    assert [fix.id for fix in found.fixes] == ["use_input", "allow_unused"]
+HELPER = "def grad(u, x):\n    return torch.autograd.grad(u, x, torch.ones_like(u), create_graph=True)[0]"
+POINTS = "x, t = (torch.rand(5, 1, requires_grad=True) for _ in range(2))"
+
+
+def test_a_gradient_of_what_is_linear_does_not_depend_on_the_input() -> None:
+    net = "net = nn.Sequential(nn.Linear(1, 4), nn.Identity(), nn.Linear(4, 1))"
+    (found,) = findings_of(HELPER, POINTS, net, "u_x = grad(net(x), x)\nu_xx = grad(u_x, x)")
+    assert "is linear in `x`" in found.text and "`addmm` only" in found.text and "ones_like" not in found.text
+    assert found.made_at is not None and (found.made_at.cell, found.made_at.line) == (4, 1)
+    (fix,) = found.fixes
+    assert fix.id == "use_input" and not fix.edits and "nonlinear activation" in fix.text
+
+
+def test_a_gradient_by_one_input_does_not_depend_on_another_that_is_added() -> None:
+    (found,) = findings_of(HELPER, POINTS, "u_x = grad(x**3 + t**2, x).sum()\nu_xt = grad(u_x, t)")
+    assert "`t` is only added" in found.text and "linear in" not in found.text
+
+
+def test_a_cut_in_what_is_differentiated_is_still_the_cause() -> None:
+    w = "w = torch.ones(1, requires_grad=True)"
+    (found,) = findings_of(HELPER, POINTS, w, "u_x = grad(w * x * x.detach(), x)\nu_xx = grad(u_x, x)")
+    assert "`detach` cuts the graph" in found.text
+
+
+CACHING = """class Norm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.adj = None
+    def forward(self, w):
+        if self.adj is None:
+            self.adj = w / w.sum()
+        return self.adj
+norm, w = Norm(), torch.rand(4, requires_grad=True)"""
+ATTACK = """for step in range(3):
+    {first}loss = norm(w).pow(2).sum()
+    g, = torch.autograd.grad(loss, w)
+    with torch.no_grad():
+        w = (w + g).clamp(0, 1)
+    w.requires_grad_()"""
+
+
+def test_what_is_kept_from_the_pass_before_cannot_depend_on_a_new_input() -> None:
+    (found,) = findings_of(CACHING, ATTACK.format(first=""))
+    assert "`norm.adj`" in found.text and "before this `w` existed" in found.text
+    assert found.made_at is not None and (found.made_at.cell, found.made_at.line) == (1, 7)
+    (fix,) = found.fixes
+    assert fix.id == "recompute_in_loop" and fix.edit[0] == "+ norm.adj = None"
+    assert findings_of(CACHING, ATTACK.format(first="norm.adj = None; ")) == ()
+
+
+def test_an_element_that_is_kept_is_named_with_the_line_that_stores_it() -> None:
+    cache = "cache, w = {}, torch.rand(4, requires_grad=True)"
+    filled = "if 'n' not in cache:\n        cache['n'] = w / w.sum()\n    "
+    (found,) = findings_of(cache, ATTACK.format(first=filled).replace("norm(w)", "cache['n']"))
+    assert "`cache['n']`" in found.text and found.made_at is not None and found.made_at.line == 3
+    assert not any(fix.edits for fix in found.fixes)

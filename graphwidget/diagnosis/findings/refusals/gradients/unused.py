@@ -8,6 +8,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from graphwidget.diagnosis.findings.refusals.gradients.adapted import adapted
+from graphwidget.diagnosis.findings.refusals.gradients.below import below, node_then
+from graphwidget.diagnosis.findings.refusals.gradients.kept import kept_from_before
+from graphwidget.diagnosis.findings.refusals.gradients.linear import linear_in
 from graphwidget.diagnosis.findings.refusals.makers import line_that_made
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cause import expression
@@ -20,7 +23,7 @@ from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.paths import local, root_of
 from graphwidget.diagnosis.wording import at, lasting_name, names, own_path, place_of, root_name, short, spoken, where
-from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Scene, Snapshot, TensorRef, Write
+from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Scene, TensorRef, Write
 
 __all__ = ["explain"]
 
@@ -48,12 +51,14 @@ def explain(record: Record, call: BackwardCall) -> Finding:
     if other is not None:
         name = name or other.name
         return _finding(call, root, name, _Why(other.text, other.place, other.fixes))
+    asked = given[index] if 0 <= index < len(given) else None
     why = (
         _leaf_root(record, call, start, root, shown, name)
-        or _stepped(record, call, given[index] if 0 <= index < len(given) else None, root, shown)
+        or _as_why(kept_from_before(record, call, asked, root, shown))
+        or _stepped(record, call, asked, root, shown)
         or _cut(record, call, root, name, shown)
-        or _cut_ahead(record, given[index] if 0 <= index < len(given) else None, root, shown)
-        or _linear(record, call, root, shown)
+        or _as_why(linear_in(record, call, asked, root, shown))
+        or _cut_ahead(record, asked, root, shown)
         or _left_out(record, call, root, name, shown)
     )
     instead = "" if start is not None and start.is_leaf else _reached_instead(record, call, root)
@@ -74,33 +79,30 @@ def _finding(call: BackwardCall, root: str, name: str | None, why: _Why) -> Find
 
 
 def _name(call: BackwardCall, index: int) -> str | None:
-    """An input as the call writes it; an element of ``net.parameters()`` by its path."""
+    """An input as the call writes it; an element of ``net.parameters()``, or a helper's argument, by its path."""
     given, written = call.inputs or (), source.asked(call.place.source, "inputs")
     if not 0 <= index < len(given):
         return None
     path = own_path(given[index])
-    return written[index] if len(written) == len(given) else spoken(path) if path else None
+    if len(written) != len(given):
+        return spoken(path) if path else None
+    argument = path is not None and ":" not in path and written[index].isidentifier() and path.isidentifier()
+    return path if argument else written[index]
 
 
 def _reached_instead(record: Record, call: BackwardCall, root: str) -> str:
     """A sentence about the leaves that the graph does lead to."""
     graph = call.graph
-    leaves = [graph.leaves[index] for index in sorted(_below(graph, call)) if index in graph.leaves] if graph else []
+    leaves = [graph.leaves[index] for index in sorted(below(graph, call)) if index in graph.leaves] if graph else []
     named = sorted({lasting_name(record, leaf.paths) for leaf in leaves if leaf.paths})
     return f" The graph of `{root}` leads to {names(tuple(named))} instead." if named else ""
 
 
-def _below(graph: Snapshot, call: BackwardCall) -> set[int]:
-    stack, seen = [ref.node for ref in call.roots if ref.node >= 0], set[int]()
-    while stack:
-        index = stack.pop()
-        if index not in seen:
-            seen.add(index)
-            stack.extend(graph.next(index))
-    return seen
-
-
 # ------------------------------------------------------------------ the reason
+
+
+def _as_why(found: tuple[str, Place | None, tuple[Fix, ...]] | None) -> _Why | None:
+    return _Why(*found) if found is not None else None
 
 
 def _leaf_root(
@@ -136,14 +138,14 @@ def _stepped(record: Record, call: BackwardCall, asked: TensorRef | None, root: 
     graph = call.graph
     if graph is None or asked is None:
         return None
-    below = _below(graph, call)
-    leaves = {graph.uid[index] for index in below if index in graph.leaves}
-    paths = {path for index in below if index in graph.leaves for path in graph.leaves[index].paths}
+    reached = below(graph, call)
+    leaves = {graph.uid[index] for index in reached if index in graph.leaves}
+    paths = {path for index in reached if index in graph.leaves for path in graph.leaves[index].paths}
     for earlier in reversed(record.calls):
         if earlier.n >= call.n or earlier.result != "ok" or earlier.graph is None:
             continue
-        used = _node_then(record, earlier, call, asked)
-        if used is None or used not in _below(earlier.graph, earlier) or not leaves & set(earlier.reached_uids):
+        used = node_then(record, earlier, call, asked)
+        if used is None or used not in below(earlier.graph, earlier) or not leaves & set(earlier.reached_uids):
             continue
         write = _write_between(record, earlier, call, paths)
         if write is None:
@@ -162,24 +164,6 @@ def _stepped(record: Record, call: BackwardCall, asked: TensorRef | None, root: 
         )
         return _Why(text, write.place, (fix,))
     return None
-
-
-def _node_then(record: Record, earlier: BackwardCall, call: BackwardCall, asked: TensorRef) -> int | None:
-    """The node of an input in the graph of an earlier call, if it surely was the same tensor."""
-    then, now = earlier.graph, call.graph
-    if then is None or now is None:
-        return None
-    if asked.node >= 0:
-        return then.index_of.get(now.uid[asked.node])
-    found = [index for index, leaf in then.leaves.items() if set(leaf.paths) & set(asked.paths)]
-    if len(found) != 1:
-        return None
-    alive = record.snapshot.index_of.get(then.uid[found[0]])
-    if alive is not None:
-        leaf = record.snapshot.leaves.get(alive)
-        return found[0] if leaf is not None and set(leaf.paths) & set(asked.paths) else None
-    passes = [(one.place.run, one.place.iteration) for one in (earlier, call)]
-    return found[0] if passes[0] == passes[1] else None
 
 
 def _write_between(record: Record, earlier: BackwardCall, call: BackwardCall, paths: set[str]) -> Write | None:
@@ -300,35 +284,6 @@ def _left_out(record: Record, call: BackwardCall, root: str, name: str | None, s
     return _Why(text, made, _for_unused(record, call, root, name))
 
 
-def _linear(record: Record, call: BackwardCall, root: str, shown: str) -> _Why | None:
-    """The root is a gradient that an earlier call has computed with a graph, with respect to the same leaf.
-
-    What that call differentiated was linear in the leaf: then the gradient does not depend on it.
-    """
-    graph = call.graph
-    made = {at(place) for ref in call.roots if graph is not None and (place := graph.place_of(ref.node)) is not None}
-    asked = {path for ref in call.inputs or () if ref.is_leaf for path in ref.paths}
-    for earlier in reversed(record.calls):
-        same = asked & {path for ref in earlier.inputs or () for path in ref.paths}
-        if (
-            earlier.n < call.n
-            and earlier.create_graph
-            and earlier.result == "ok"
-            and same
-            and at(earlier.place) in made
-        ):
-            text = (
-                f"`{root}` is a gradient with respect to {shown}, which {where(earlier.place)} has computed with a "
-                f"graph. That graph does not lead to {shown}: what was differentiated there is linear in it, so its "
-                "second derivative is zero."
-            )
-            use = Fix("use_input", f"Compute what is differentiated by a function that is not linear in {shown}.")
-            edits = Cells.of(record).with_keyword(at(call.place), _ZERO)
-            zero = Fix("allow_unused", f"If zero is right, pass `{_ZERO}`.", at=at(call.place), edits=edits)
-            return _Why(text, earlier.place, (use, zero))
-    return None
-
-
 def _is_in_module(name: str) -> bool:
     return "." in local(name) and not local(name).endswith(".grad")
 
@@ -392,4 +347,4 @@ def _reaches_another(call: BackwardCall) -> bool:
     """Whether a path leads from the roots of a call to one of its inputs."""
     graph = call.graph
     wanted = {ref.node for ref in call.inputs or () if ref.node >= 0}
-    return graph is not None and bool(wanted & _below(graph, call))
+    return graph is not None and bool(wanted & below(graph, call))
