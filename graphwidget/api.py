@@ -258,8 +258,7 @@ def explain(error_or_tensor: BaseException | torch.Tensor | None = None) -> Find
     ----------
     error_or_tensor
         An exception that a cell or a backward call raised, a tensor whose backward would raise, or nothing: the last
-        error, else what looks wrong now. After a `track()` block, outside of a notebook with the extension: an error
-        of that block, or nothing.
+        error, else what looks wrong now. After a `track()` block of a script: an error of it, or nothing.
 
     Raises
     ------
@@ -282,15 +281,11 @@ def explain(error_or_tensor: BaseException | torch.Tensor | None = None) -> Find
     >>> findings[0].kind, findings[0].node
     ('second_backward', 'ExpBackward0')
     """
-    if error_or_tensor is not None and not isinstance(error_or_tensor, BaseException):
+    of_tensor = error_or_tensor is not None and not isinstance(error_or_tensor, BaseException)
+    if of_tensor:
         check_has_graph(error_or_tensor, "explain")
-    tracker = current_tracker()
-    ended = ended_tracker()
-    if (
-        tracker is None
-        and ended is not None
-        and (error_or_tensor is None or isinstance(error_or_tensor, BaseException))
-    ):
+    tracker, ended = current_tracker(), ended_tracker()
+    if tracker is None and ended is not None and not of_tensor:
         tracker = ended[0]
     if tracker is None:
         raise RuntimeError(
