@@ -76,3 +76,35 @@ def test_gradients_that_are_cleared_before_they_are_added_to_are_not(run):
     # Both losses of a pass, and one step: meant.
     both = TURNS.replace("    opt_d.step()\n    opt_d.zero_grad()\n", "") + "\n    opt_d.step()\n    opt_d.zero_grad()"
     assert not run(GAN, both)
+
+
+SORTED = """from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.norm = nn.Linear(2, 2), nn.LayerNorm(2)
+        self.scale = nn.Parameter(torch.ones(2))
+    def forward(self, x):
+        return self.norm(self.body(x)) * self.scale
+net, x = Net(), torch.randn(4, 2)
+def groups(module):
+    decay, rest = [], []
+    for name, p in module.named_parameters():
+        if name.endswith((".bias",)) or "norm" in name:
+            rest.append(p)
+        elif name.endswith(".weight"):
+            decay.append(p)
+    return [{"params": decay}, {"params": rest, "weight_decay": 0}]
+opt = torch.optim.SGD(groups(net), lr=0.1)"""
+
+
+def test_a_parameter_for_which_no_test_of_its_name_holds_is_in_no_group(run):
+    (found,) = run(SORTED, OF_GROUPS)
+    assert (found.severity, found.names) == ("warning", ("net.scale",))
+    assert found.cause.line == 15 and "there is no `else`" in found.text
+
+
+def test_a_test_of_something_else_may_leave_out_on_purpose(run):
+    assert not run(SORTED.replace('name.endswith(".weight")', "p.ndim > 1"), OF_GROUPS)
+    whole = SORTED.replace("    return [{", "        else:\n            rest.append(p)\n    return [{")
+    assert not run(whole, OF_GROUPS)

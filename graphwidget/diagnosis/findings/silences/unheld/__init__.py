@@ -2,8 +2,9 @@
 
 Leaves may be left out on purpose. So a warning needs a reason: parameters in a container of Python's that no module
 registers; a tensor as an attribute of a module that is no parameter; an optimizer that was made of all parameters of a
-module, of which the leaf is one now; parameters that only an optimizer holds; or parameters that were collected for an
-optimizer and handed to nothing. Of other modules that the loss trains and no optimizer holds it is an information.
+module, of which the leaf is one now; parameters that only an optimizer holds; parameters that were collected for an
+optimizer and handed to nothing; or a loop that sorts parameters into groups by tests, of which none holds for the leaf.
+Of other modules that the loss trains and no optimizer holds it is an information.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from graphwidget.diagnosis.findings.silences.unheld.replaced import (
     made_too_early,
     optimizers_made,
 )
+from graphwidget.diagnosis.findings.silences.unheld.ungrouped import fits_no_test, in_no_group, sortings
 from graphwidget.model import Finding, Record, UnheldLeaf
 
 __all__ = ["find"]
@@ -48,6 +50,11 @@ def find(record: Record) -> Iterator[Finding]:
         left = [leaf for leaf in left if leaf not in of_it]
         if of_it:
             yield handed_to_nothing(one, of_it)
+    for sorting in sortings(record) if left else ():
+        outside = [leaf for leaf in left if fits_no_test(sorting, leaf)]
+        left = [leaf for leaf in left if leaf not in outside]
+        if outside:
+            yield in_no_group(sorting, outside)
     made: dict[int, tuple[Line | None, list[UnheldLeaf]]] = {}
     others: list[UnheldLeaf] = []
     for leaf in left:

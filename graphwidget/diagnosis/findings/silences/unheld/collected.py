@@ -14,7 +14,7 @@ from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, short
 from graphwidget.model import CellRun, Finding, Fix, Record, UnheldLeaf
 
-__all__ = ["Collected", "collected", "handed_to_nothing"]
+__all__ = ["Collected", "collected", "filled", "handed_to_nothing", "is_of", "module_of"]
 
 _ALL_OF = ("parameters", "named_parameters")
 _FILLING = ("append", "add", "extend", "update", "insert")
@@ -56,13 +56,13 @@ def _left(run: CellRun, body: list[ast.stmt]) -> Iterator[Collected]:
 
 def _collecting(statement: ast.stmt) -> Iterator[tuple[ast.stmt, str, str]]:
     """(line, module, variable) of a loop over parameters, or a comprehension of them, that a variable gets."""
-    if isinstance(statement, ast.For) and (module := _module(statement.iter)):
+    if isinstance(statement, ast.For) and (module := module_of(statement.iter)):
         taken = {node.id for node in ast.walk(statement.target) if isinstance(node, ast.Name)}
         for one in syntax.own_statements(statement.body):
-            into = _filled(one)
+            into = filled(one)
             if into is not None and taken & syntax.names_in(into[1]):
                 yield one, module, root_of(into[0])
-    elif isinstance(statement, ast.Assign) and _is_list(statement.value) and (module := _module(statement.value)):
+    elif isinstance(statement, ast.Assign) and _is_list(statement.value) and (module := module_of(statement.value)):
         names = [one.id for one in statement.targets if isinstance(one, ast.Name)]
         yield from ((statement, module, name) for name in names)
 
@@ -72,14 +72,14 @@ def _is_list(value: ast.expr) -> bool:
     return made or isinstance(value, (ast.ListComp, ast.GeneratorExp, ast.DictComp))
 
 
-def _module(node: ast.expr) -> str:
+def module_of(node: ast.expr) -> str:
     """The module whose parameters an expression takes; empty: it takes none."""
     called = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
     asked = [one for one in called if isinstance(one, ast.Attribute) and one.attr in _ALL_OF]
     return ast.unparse(asked[0].value) if asked else ""
 
 
-def _filled(statement: ast.stmt) -> tuple[str, ast.AST] | None:
+def filled(statement: ast.stmt) -> tuple[str, ast.AST] | None:
     """The container that a statement puts something into, and what it puts there."""
     value = getattr(statement, "value", None)
     if isinstance(statement, ast.Expr) and isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
