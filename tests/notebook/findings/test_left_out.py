@@ -108,3 +108,17 @@ def test_a_test_of_something_else_may_leave_out_on_purpose(run):
     assert not run(SORTED.replace('name.endswith(".weight")', "p.ndim > 1"), OF_GROUPS)
     whole = SORTED.replace("    return [{", "        else:\n            rest.append(p)\n    return [{")
     assert not run(whole, OF_GROUPS)
+
+
+def test_what_nothing_clears_is_cleared_before_its_backward_where_another_step_comes_first(run):
+    turns = TURNS.replace("    opt_d.zero_grad()\n", "").splitlines()
+    first, second = turns[1:4], turns[4:]
+    (found,) = run(GAN, "\n".join([turns[0], *second, *first]))
+    assert found.headline.endswith("nothing clears those of `opt_d`.")
+    assert found.fixes[0].edit == ("+ opt_d.zero_grad()", "  d_loss.backward()")
+
+
+def test_calls_that_add_up_on_purpose_are_cleared_behind_the_step(run):
+    loop = "for i in range(8):\n    dis(torch.ones(1, 3)).sum().backward()\n    if i % 2:\n        opt_d.step()"
+    (found,) = run(GAN, loop)
+    assert found.fixes[0].edit == ("  opt_d.step()", "+ opt_d.zero_grad()")

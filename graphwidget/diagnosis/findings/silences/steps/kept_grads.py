@@ -113,10 +113,37 @@ def _clearing(record: Record, kept: KeptGradients, owner: str) -> _Clearing:
         )
         said = f" {line} stands before the loop, and clears once for all its passes."
         return _Clearing(f"Clear them in each pass: move {line} to the beginning of the loop.", edits, said, place)
+    call = _call_to_clear_before(record, kept, text) if spot is not None and owner else None
+    if spot is not None and call is not None:
+        before = f"{short(call.place.source)} ({where(call.place)})"
+        edits = text_edit.insert_before(spot[0], text, call.place.line or 0, [f"{owner}.zero_grad()"])
+        return _Clearing(f"Clear them before each backward: `{owner}.zero_grad()` in front of {before}.", edits)
     do = f"Clear them after each step: `{owner or 'optimizer'}.zero_grad()`."
     if not owner or spot is None or not isinstance(statement, ast.Expr):
         return _Clearing(do, ())
     return _Clearing(do, text_edit.insert_after(spot[0], text, statement, [f"{owner}.zero_grad()"]))
+
+
+def _call_to_clear_before(record: Record, kept: KeptGradients, text: str) -> BackwardCall | None:
+    """The backward in front of which gradients are cleared, where another optimizer's step stands before it.
+
+    The loss of that other step may give gradients to the same parameters: what is cleared behind a step gets them
+    again. None where there is no such step, where calls add up on purpose, or where the call is in other code.
+    """
+    steps = sorted((write for write in record.writes if write.optimizer), key=lambda write: write.after_calls)
+    spot = at(kept.place)
+    mine = next((write for write in steps if at(write.place) == spot), None)
+    others = [write.after_calls for write in steps if mine is not None and write.after_calls < mine.after_calls]
+    if spot is None or mine is None or not others:
+        return None
+    calls = [one for one in record.calls if others[-1] <= one.n < mine.after_calls and one.api == "backward"]
+    places = [at(one.place) for one in calls]
+    first = calls[0].place if calls and len(set(places)) == len(places) else None
+    if first is None or at(first) is None or first.cell != spot[0] or (first.line or 0) >= spot[1]:
+        return None
+    lines = (first.line or 0, spot[1])
+    around = [(syntax.function_at(text, line), syntax.loops_around(text, line)) for line in lines]
+    return calls[0] if around[0] == around[1] else None
 
 
 def _before_the_loop(text: str, step: ast.stmt) -> tuple[ast.For | ast.While, ast.stmt] | None:

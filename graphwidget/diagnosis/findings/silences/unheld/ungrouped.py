@@ -95,9 +95,10 @@ def in_no_group(sorting: Sorting, leaves: list[UnheldLeaf]) -> Finding:
     shown, text = named(leaves), sorting.loop.run.source
     last = sorting.last.statement
     body = [line for one in getattr(last, "body", ()) for line in text_edit.statement_lines(text, one)]
+    them = "it" if len(shown) == 1 else "them"
     why = (
-        f"{short(sorting.loop.place.source)} ({where(sorting.loop.place)}) puts parameters into groups by "
-        f"tests of `{sorting.name}`, and none of them holds for {'it' if len(shown) == 1 else 'them'}: there is no `else`."
+        f"{short(sorting.loop.place.source)} ({where(sorting.loop.place)}) puts parameters into groups by tests of "
+        f"`{sorting.name}`. None of them holds for {them}, and there is no `else`."
     )
     fix = Fix(
         "new_optimizer",
