@@ -73,7 +73,7 @@ def statements_to_rerun(
         _add_dependents(setting, source.names_in(target.loop), target.loop.lineno, found)
         if not by_position and _only_iterated(target.loop, [one.node for one in found.values()]):
             return []
-    if not _add_beginnings(setting, found):
+    if not _add_updates(setting, target, found) or not _add_beginnings(setting, found):
         return []
     again = [found[key] for key in sorted(found)]
     if makes_what_is_made_once(setting.reuse, again):
@@ -190,6 +190,29 @@ def _add_dependents(setting: Setting, used: set[str], before: int, found: dict[_
             if after and source.names_read(node) & made and used.intersection(source.targets(node)):
                 found.setdefault(one.key, one)
                 made.update(source.targets(node))
+
+
+def _add_updates(setting: Setting, target: Target, found: dict[_Key, Statement]) -> bool:
+    """Add what then gives one of their names another value: ``returns = returns.detach()`` behind what made it.
+
+    Without it the name would have the earlier value where the statements run again. False: it must not run again.
+    """
+    later = setting.reuse.later.place
+    for key in sorted(found):
+        one = found[key]
+        ends = [target.line] if one.run.source == target.text and one.node.lineno < target.line else []
+        ends += [later.outer_line] if one.run.run == later.run and later.outer_line is not None else []
+        made = set(source.targets(one.node))
+        for node in source.behind(one.run.source, one.node):
+            update = Statement(one.run, node)
+            if node.lineno >= min(ends, default=node.lineno + 1):
+                break
+            if hasattr(node, "body") or not made & set(source.targets(node)) & source.names_read(node):
+                continue
+            if _must_not_run_again(setting, update):
+                return False
+            found.setdefault(update.key, update)
+    return True
 
 
 def _add_beginnings(setting: Setting, found: dict[_Key, Statement]) -> bool:
