@@ -6,7 +6,7 @@ import gc
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import groupby, islice
 
 import pytest
@@ -93,7 +93,9 @@ def plain(snapshot: Snapshot) -> dict[str, object]:
     first = min((seq for seq in snapshot.seq if seq >= 0), default=0)
     columns = {field.name: getattr(snapshot, field.name) for field in fields(snapshot)}
     numbers = [max(-1, seq - first) for seq in snapshot.seq]
-    return {**columns, "seq": numbers, "storages": (snapshot.storages.bytes, snapshot.storages.owners)}
+    leaves = {index: replace(leaf, memory=-1) for index, leaf in snapshot.leaves.items()}
+    storages = (snapshot.storages.bytes, snapshot.storages.owners)
+    return {**columns, "seq": numbers, "leaves": leaves, "storages": storages}
 
 
 @pytest.mark.usefixtures("small")

@@ -69,5 +69,5 @@ def find(record: Record) -> Iterator[Finding]:
             others.append(leaf)
     for maker, leaves in made.values():
         yield made_too_early(record, maker, leaves)
-    if others:
+    if others and not any(call.result == "raised" for call in record.calls):  # beside an error it would distract
         yield left_out(makers[0], others)
