@@ -23,6 +23,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from graphwidget import torch_internals as internals
 from graphwidget.model import FrozenModule, Lineage, MeasuredCut, TextLine
 
 __all__ = ["LineageMode"]
@@ -407,8 +408,8 @@ def _leaves(values: Iterable[Any]) -> Iterator[Any]:
     """The leaves that require grad behind some values."""
     queue: list[Any] = []
     for one in values:
-        if one.grad_fn is None and one._base is not None:  # a view that was made without grad mode
-            one = one._base
+        if one.grad_fn is None and internals.is_view(one):  # a view that was made without grad mode
+            one = internals.base(one)
         if one.grad_fn is None:
             yield one
         else:
