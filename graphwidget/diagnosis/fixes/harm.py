@@ -66,9 +66,10 @@ def stops_training(record: Record, fix: Fix, call: BackwardCall | None) -> bool:
     earlier = [
         one for one in record.calls if one.n < call.n and one.result == "ok" and one.place.spot == call.place.spot
     ]
-    reached = {path for one in earlier for path in one.reached}
-    stepped = {path for write in record.writes if write.optimizer for path in write.paths}
-    return not reached.isdisjoint(fix.starves) and not stepped.isdisjoint(fix.starves)
+    reached = {local(path) for one in earlier for path in one.reached}
+    stepped = {local(path) for write in record.writes if write.optimizer for path in write.paths}
+    lost = set(map(local, fix.starves))
+    return not reached.isdisjoint(lost) and not stepped.isdisjoint(lost)
 
 
 def changes(record: Record, edit: Collection[str]) -> Iterator[Change]:
