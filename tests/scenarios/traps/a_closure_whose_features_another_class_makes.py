@@ -1,4 +1,4 @@
-# verified: recompute_in_loop detach
+# verified: recompute_in_loop
 # says: Compute `phi = problem.features()` (In[3], line 4) at the start of `closure`
 # %%
 import torch, torch.nn as nn
