@@ -98,6 +98,12 @@ def groups(module):
 opt = torch.optim.SGD(groups(net), lr=0.1)"""
 
 
+def test_passes_that_alternate_between_two_losses_may_step_by_both(run):
+    turns = TURNS.replace("range(4)", "range(8)").splitlines()
+    first, second = ["    " + line for line in turns[5:]], ["    " + line for line in turns[1:5]]
+    assert not run(GAN, "\n".join([turns[0], "    if i % 2 == 0:", *first, "    else:", *second]))
+
+
 def test_a_parameter_for_which_no_test_of_its_name_holds_is_in_no_group(run):
     (found,) = run(SORTED, OF_GROUPS)
     assert (found.severity, found.names) == ("warning", ("net.scale",))

@@ -45,7 +45,7 @@ def _left_overs(record: Record) -> Iterator[_LeftOver]:
     for call in calls:
         given = _with_gradients(call)
         giving = next((before[leaf] for leaf in sorted(given) if leaf in before), None)
-        if giving is not None and _is_of_the_pass_before(giving, call):
+        if giving is not None and _is_of_the_pass_before(giving, call) and _in_each_pass(calls, giving, call):
             leaves = tuple(leaf for leaf in map(local, call.reached) if before.get(leaf) is giving and leaf in given)
             step = _step_with_both(record, giving, call, leaves)
             if step is not None:
@@ -71,6 +71,19 @@ def _is_of_the_pass_before(giving: BackwardCall, adding: BackwardCall) -> bool:
     one, other = giving.place, adding.place
     follows = one.iteration is not None and other.iteration == one.iteration + 1
     return follows and one.run == other.run and at(one) != at(other) and giving.thread == adding.thread
+
+
+def _in_each_pass(calls: list[BackwardCall], giving: BackwardCall, adding: BackwardCall) -> bool:
+    """Whether the line of the second call also ran in the pass of the first one, before it.
+
+    Where passes alternate between two losses, a step by both may be meant.
+    """
+    return any(
+        one.n < giving.n
+        and at(one.place) == at(adding.place)
+        and (one.place.run, one.place.iteration) == (giving.place.run, giving.place.iteration)
+        for one in calls
+    )
 
 
 def _step_with_both(
