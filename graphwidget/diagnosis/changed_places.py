@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 
 from graphwidget.model import BackwardCall, CellRun, InnerCall, Place, Record, Scene, Sight, Snapshot, Write
@@ -9,15 +10,15 @@ from graphwidget.model import BackwardCall, CellRun, InnerCall, Place, Record, S
 __all__ = ["ChangedPlaces"]
 
 
-class ChangedPlaces:
+class ChangedPlaces(ABC):
     """Changes each place in a record; a subclass says how, in `changed`."""
 
     def __init__(self) -> None:
         self._places: dict[tuple[Place, tuple[Place, ...]], Place] = {}
 
+    @abstractmethod
     def changed(self, place: Place) -> Place:
         """What a place becomes."""
-        raise NotImplementedError
 
     def place(self, place: Place) -> Place:
         key = (place, place.stack)

@@ -7,10 +7,11 @@ import re
 from dataclasses import replace
 
 from graphwidget.diagnosis.fixes import restore_graph
-from graphwidget.diagnosis.no_graph import frozen, inference_mode, measured, own_functions, switched, unrecorded
+from graphwidget.diagnosis.no_graph import frozen, measured, own_functions
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
 from graphwidget.diagnosis.no_graph.cutting import any_of
 from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf, fresh_leaf
+from graphwidget.diagnosis.no_graph.grad_mode import inference_mode, switched, unrecorded
 from graphwidget.diagnosis.no_graph.gradients import without_graph
 from graphwidget.diagnosis.no_graph.gradients.differentiated_again import differentiated_again
 from graphwidget.diagnosis.no_graph.origins import Origins
