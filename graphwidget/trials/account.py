@@ -205,8 +205,8 @@ def _next_fixes(
     error = bool(findings) and findings[0].severity == "error"
     warnings = [one for one in findings if one.severity == "warning"]
     piles = [one for one in warnings if one.kind == "leak"]
-    cuts = [one for one in warnings if one.kind == "silent" and one.cut_at is not None and record.lineage is not None]
-    for finding in findings[:1] if error else (piles or cuts or warnings)[:1]:
+    sure = [one for one in warnings if one.cut_at is None or record.lineage is not None]  # a cut is to be measured
+    for finding in findings[:1] if error else (piles or sure)[:1]:
         for fix in finding.fixes:
             if fix.edits:
                 edits = (replace(one, cell=cell_of(one.cell)) for one in fix.edits)
