@@ -289,3 +289,26 @@ def test_what_may_have_been_trained_before_is_an_information() -> None:
     base = "base = nn.Sequential(nn.Linear(3, 3), nn.LayerNorm(3))\nnet = nn.Linear(3, 1)"
     (found,) = findings_of(base, OPTIMIZER, step)
     assert found.severity == "info" and len(found.names) == 4
+
+
+ADAPTED = """
+class Adapted(nn.Module):
+    def __init__(self, base):
+        super().__init__()
+        self.base = base.requires_grad_(False)
+        self.more = nn.Parameter(torch.randn(1, 3))
+    def forward(self, x):
+        return self.base(x) + x @ self.more.T
+def adapt(model):
+    for name, part in list(model.named_children()):
+        setattr(model, name, Adapted(part))
+    return model
+"""
+
+
+def test_parts_that_a_function_puts_into_a_module_come_too_late_for_its_optimizer() -> None:
+    made = f"net = nn.Sequential(nn.Linear(3, 1))\n{OPTIMIZER}\nnet = adapt(net)"
+    (found,) = findings_of(ADAPTED, made, LOOP)
+    assert found.severity == "warning" and found.names == ("net[0].more",)
+    mended = apply(made, found.fixes[0].edits)
+    assert mended.splitlines()[-1] == OPTIMIZER and said(ADAPTED, mended, LOOP) == []
