@@ -216,6 +216,11 @@ _BUILT_AFTER: Ladder = (
         "A state that a re-run cell updates is cut between runs, or begun again.",
     ),
     Rung(
+        lambda case: case.weighs_the_passes,
+        (detach.propose, recompute.propose),
+        "What was made before a loop, and weighs what each pass makes, is a constant of the passes.",
+    ),
+    Rung(
         lambda case: not case.reuse.starved and case.setting.made_in_same_pass,
         (recompute.propose, detach.propose),
         "What one pass made and later passes use is a cache: each pass should compute it.",
@@ -262,7 +267,7 @@ _BUILT_AFTER: Ladder = (
     ),
     Rung(
         lambda case: True,
-        (retain.propose, sum_losses.in_loop, recompute.propose, detach.propose),
+        (sum_losses.in_loop, retain.propose, sum_losses.beside, recompute.propose, detach.propose),
         "Without a step the old part is still right: keep it, before it is built again or cut.",
     ),
 )

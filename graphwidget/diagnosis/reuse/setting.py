@@ -17,6 +17,7 @@ from graphwidget.model import CellRun, Kind, Place, Snapshot
 __all__ = ["Setting"]
 
 _ADDING = {f"{name}Backward0" for name in ("Add", "Sub", "Neg", "Sum", "Mean", "Stack", "ToCopy")}
+_WEIGHING = {f"{name}Backward0" for name in ("Mul", "Div", "Sub", "MseLoss", "SmoothL1Loss", "HuberLoss")}
 
 
 @dataclass(frozen=True)
@@ -230,6 +231,18 @@ class Setting:
         """The same, of a state, too, as of the elements that earlier passes have left in a list."""
         graph = self.reuse.graph
         return all(graph.name_of(i) in _ADDING or scales(graph, i) for i in self._mixed)
+
+    @cached_property
+    def only_weighs(self) -> bool:
+        """Whether the old part only weighs what has a graph of its own, or is compared with it: ``ratio * advantages``.
+
+        A weight that is a leaf, as in a layer, has none.
+        """
+        graph, old = self.reuse.graph, self.reuse.old | self.reuse.made_of_the_old
+        others = self.reuse.new - self.reuse.made_of_the_old
+        joints = [i for i in self._mixed if not old.isdisjoint(graph.next(i))]
+        weighing = (graph.name_of(i) in _WEIGHING and not others.isdisjoint(graph.next(i)) for i in joints)
+        return bool(joints) and all(weighing)
 
     @property
     def divides_by_their_number(self) -> bool:

@@ -11,6 +11,7 @@ from graphwidget.diagnosis.fixes.cuts.cut import Cut
 from graphwidget.diagnosis.fixes.rerun import made_once
 from graphwidget.diagnosis.fixes.rerun.plan import Rerun, rerun
 from graphwidget.diagnosis.reuse.after_loop import drops_the_gradients
+from graphwidget.diagnosis.reuse.inside_function import inside_function
 from graphwidget.diagnosis.reuse.named_edges import NamedEdges
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.reuse.setting import Setting
@@ -271,6 +272,22 @@ class Case:
             return False
         leaves = (self.reuse.graph.leaves.get(i) for i in reachable(self.reuse.graph, self.reuse.boundary))
         return any(".param_groups[" in path for leaf in leaves if leaf is not None for path in leaf.paths)
+
+    @cached_property
+    def weighs_the_passes(self) -> bool:
+        """Whether the old part was made before the loop of both calls, and only weighs what each pass makes.
+
+        The loop may be that of a function whose calls are passes of another one. What is trained gets its gradients
+        without the old part, too.
+        """
+        if not (self.stepped and self.setting.in_loop and self.setting.only_weighs) or self.reuse.starved:
+            return False
+        return not (self.inner.carried_state or self.inner.made_in_same_pass)
+
+    @cached_property
+    def inner(self) -> Setting:
+        """The setting within the call of a function that made both calls, and all that they share; else the setting."""
+        return inside_function(self.setting, False) or self.setting
 
     # plans
 
