@@ -261,13 +261,18 @@ _BUILT_AFTER: Ladder = (
         "Each pass wants a graph of its own, before anything is kept or cut.",
     ),
     Rung(
+        sum_losses.one_step_for_all,
+        (sum_losses.in_loop, retain.propose, sum_losses.beside, recompute.propose, detach.propose),
+        "One step uses the gradients of all: those of the sum are the same.",
+    ),
+    Rung(
         lambda case: case.setting.same_cell_again,
         (rerun_cell.propose, retain.propose, sum_losses.in_loop, recompute.propose, detach.propose),
         "A cell that is run again by hand misses the run of the cell before it.",
     ),
     Rung(
         lambda case: True,
-        (sum_losses.in_loop, retain.propose, sum_losses.beside, recompute.propose, detach.propose),
+        (retain.propose, sum_losses.in_loop, recompute.propose, detach.propose),
         "Without a step the old part is still right: keep it, before it is built again or cut.",
     ),
 )

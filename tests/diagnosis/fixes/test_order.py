@@ -38,7 +38,7 @@ def case(**facts):
     names = "same_root built_after exclusive_leaves starved steps_modified_the_old_part brings_leaves"
     reuse = SimpleNamespace(**{name: facts.get(name, None) for name in names.split()}, carrier_paths=())
     for call in ("earlier", "later"):
-        setattr(reuse, call, SimpleNamespace(place=SimpleNamespace(run=facts.get(call))))
+        setattr(reuse, call, SimpleNamespace(place=SimpleNamespace(run=facts.get(call), line=None)))
     names = "stepped all_comes_from_one_container drawn_at_random not_for_the_old_part computed_parameters in_closure"
     names += " other_step_trains_the_old_part weighs_the_passes"
     own = {name: facts.get(name, False) for name in names.split()}

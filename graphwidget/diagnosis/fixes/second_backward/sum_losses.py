@@ -46,29 +46,61 @@ def in_loop(case: Case) -> Fix | None:
 
 
 def beside(case: Case) -> Fix | None:
-    """The same for two calls that follow one another, each on a line of its own."""
-    fix = propose(case) if not (case.setting.repeated or case.reuse.runs_again) else None
+    """The same for two calls that follow one another in a pass, before one step for both."""
+    reuse, setting = case.reuse, case.setting
+    a, b = reuse.earlier.place, reuse.later.place
+    if setting.repeated or reuse.runs_again or reuse.writes_between or (a.run, a.iteration) != (b.run, b.iteration):
+        return None
+    fix = propose(case) if one_step_for_all(case) else None
     return fix if fix is not None and fix.edits else None
+
+
+def one_step_for_all(case: Case) -> bool:
+    """Whether one step follows both calls, in their block or in that of their loop: it is for the sum of the losses."""
+    setting, line = case.setting, case.reuse.later.place.line
+    if case.stepped or line is None:
+        return False
+    found = _loop(setting) if setting.in_loop else None
+    text = found[1] if found is not None else setting.text_of_cell(case.reuse.later.place.cell)
+    last = found[2] if found is not None else next(reversed(syntax.statements_at(text, line)), None)
+    if last is None or (setting.in_loop and found is None):
+        return False
+    return any(syntax.last_name(name) == "step" for one in syntax.behind(text, last) for name in syntax.calls_in(one))
 
 
 def _are_used_apart(case: Case) -> bool:
     """Whether the program reads or clears the gradients of the earlier call before the later one adds its own.
 
-    A step is one use of them; that each loss then has no step of its own is the price of the sum.
+    Also where it gives the names of the earlier loss another value. A step is one use of gradients; that each loss then
+    has no step of its own is the price of the sum.
     """
     setting, earlier = case.setting, case.reuse.earlier.place
     if case.stepped:
         return False
     steps: list[ast.stmt] = []
     parts, rest = setting.parting
+    named = set[str]()
     if setting.in_loop and (loop := _loop(setting)) is not None:
         steps = loop[2].body
     elif parts is not None and parts.line is not None:
         first = (*earlier.stack, earlier)[len(case.reuse.later.place.stack) - len(rest)]
         text, line = setting.text_of_cell(parts.cell), first.line or 0
         steps = [*syntax.beginning_at(text, line)[1:], *syntax.between(text, line, parts.line - 1)]
+        begun = syntax.beginning_at(text, line)[:1]
+        named = {name for one in begun for name in syntax.names_read(one)}
+        if steps and any(isinstance(n, ast.Call) for one in begun for n in ast.walk(one) if _is_root(one, n)):
+            return True  # what it makes may be read in between
     texts = [run.source for run in case.reuse.record.runs.values()]
+    if any(named & syntax.changed(one) for one in steps):
+        return True
     return any(_uses_gradients(step) for step in in_running_order(texts, steps))
+
+
+def _is_root(statement: ast.stmt, node: ast.AST) -> bool:
+    """Whether a node is a part of what a statement runs backward on: ``loss_of(x)`` in ``loss_of(x).backward()``."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    func = call.func if isinstance(call, ast.Call) else None
+    return isinstance(func, ast.Attribute) and any(node is one for one in ast.walk(func.value))
 
 
 def _uses_gradients(step: ast.stmt) -> bool:
