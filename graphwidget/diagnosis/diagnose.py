@@ -67,7 +67,9 @@ EXPLANATIONS: dict[str, Explanation] = {
     "input": asked_inputs.explain,
     "no_grad": no_grad.explain,
     "unused": unused.explain,
-    "gradient": lambda record, call: custom_functions.of_gradient(record, call) or unlike.of_operation(record, call),
+    "gradient": lambda record, call: (
+        custom_functions.of_gradient(record, call) or unlike.of_operation(record, call) or unlike.of_given(record, call)
+    ),
     "not_a_number": not_a_number.of_call,
     "no_formula": without_formula.of_call,
     "hook_changed": hooks.of_changed,

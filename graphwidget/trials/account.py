@@ -45,7 +45,7 @@ class Next:
     headline
         Of the finding.
     error
-        Whether the program raised. Otherwise graphs pile up, or something gets no gradient.
+        Whether the program raised. Otherwise graphs pile up, something gets no gradient, or something else is wrong.
     id, text, price, starves
         As in `Fix`.
     edits
@@ -98,8 +98,8 @@ class Account:
         ``"end"``: by itself; ``"enough"``: stopped, because enough further calls had run; ``"time"``: when the time
         was up.
     next
-        In a trial: the fixes for the error that it ended with, if that is explained; else for graphs that pile up, or
-        for a line at which values were measured to leave the graph.
+        In a trial: the fixes for the error that it ended with, if that is explained; else for graphs that pile up, for
+        a line at which values were measured to leave the graph, or for what else is wrong.
     """
 
     begun: int = 0
@@ -205,8 +205,8 @@ def _next_fixes(
     error = bool(findings) and findings[0].severity == "error"
     warnings = [one for one in findings if one.severity == "warning"]
     piles = [one for one in warnings if one.kind == "leak"]
-    cuts = [one for one in warnings if one.kind == "silent" and one.cut_at is not None and record.lineage is not None]
-    for finding in findings[:1] if error else (piles or cuts)[:1]:
+    sure = [one for one in warnings if one.cut_at is None or record.lineage is not None]  # a cut is to be measured
+    for finding in findings[:1] if error else (piles or sure)[:1]:
         for fix in finding.fixes:
             if fix.edits:
                 edits = (replace(one, cell=cell_of(one.cell)) for one in fix.edits)

@@ -149,11 +149,16 @@ def _new_errors(
 def _is_past(
     before: Account, after: Account, finding: Finding, call: BackwardCall | None, fix: Fix, new: Raised
 ) -> bool:
-    """Whether the call that had failed succeeded, and what the program raised then is no other form of the same.
+    """Whether what had failed succeeded, and what the program raised then is no other form of the same.
 
     Nor does it come from a line of the fix, or from a name that the fix has taken away.
     """
-    if call is None or new.type in _OF_NAMES or after.ran <= before.ran or after.findings.get(finding.kind, 0) > 0:
+    if new.type in _OF_NAMES:
+        return False
+    if call is None:  # no call had failed, but a line that read a gradient, say
+        if after.headlines.get(finding.kind, finding.headline) == finding.headline or after.ran < before.ran:
+            return False
+    elif after.ran <= before.ran or after.findings.get(finding.kind, 0) > 0:
         return False
     return not any(_is_near(edit, new) for edit in fix.edits)
 

@@ -80,6 +80,17 @@ def test_what_the_fix_has_caused_is_no_second_mistake(after, spot):
     assert tried.ok is False and not tried.partly
 
 
+def test_the_next_gradient_that_is_none_is_a_second_mistake():
+    """Both lines raise the same words in the same kind of finding, and no call fails."""
+    none = "unsupported operand type(s) for *: 'float' and 'NoneType'"
+    finding = replace(FINDING, kind="no_grad", headline="`w.grad` is None.", call=None)
+    own, later = Raised(1, "TypeError", none, "train.py:9"), Raised(1, "TypeError", none, "train.py:10")
+    before = replace(BEFORE, errors=(own,), findings={"no_grad": 1}, headlines={"no_grad": finding.headline})
+    for headline, partly in (("`b.grad` is None.", True), (finding.headline, False)):
+        after = replace(AFTER, errors=(later,), ran=1, findings={"no_grad": 1}, headlines={"no_grad": headline})
+        assert judged(after, before, finding, call=None).partly is partly
+
+
 def test_errors_that_other_cells_raised_before_are_not_new():
     other = Raised(4, "KeyError", "k")
     assert judged(replace(AFTER, errors=(other,)), replace(BEFORE, errors=(ERROR, other))).ok is True

@@ -159,6 +159,30 @@ def test_the_line_that_left_the_graph_is_measured(tmp_path):
     assert "+ given = self.scale * self.local(x).mean(1)" in fix["edit"]
 
 
+NO_LEAVES = """
+import torch
+torch.manual_seed(0)
+w = torch.randn(3, 1, requires_grad=True).double()
+b = torch.zeros(1, requires_grad=True).double()
+x = torch.randn(5, 3).double()
+for step in range(4):
+    loss = (x @ w + b - 1).pow(2).mean()
+    loss.backward()
+    with torch.no_grad():
+        w -= 0.1 * w.grad
+        b -= 0.1 * b.grad
+"""
+
+
+def test_faults_that_show_one_behind_the_other_are_mended_together(tmp_path):
+    """Two tensors that are no leaves; and what clears no gradients, which only shows when the steps run."""
+    write(tmp_path, "train.py", NO_LEAVES)
+    first = fixes(tmp_path, "train.py")[0]
+    assert first["verified"] and "`b.grad` is None." in first["text"] and "Gradients add up" in first["text"]
+    for line in ("+ b = torch.zeros(1).double().requires_grad_()", "+ w.grad = None"):
+        assert line in (one.strip() for one in first["edit"])
+
+
 def test_a_pile_is_tried_to_the_end_of_the_program(tmp_path):
     write(tmp_path, "train.py", LEAK)
     first = fixes(tmp_path, "train.py")[0]

@@ -29,6 +29,24 @@ def test_a_gradient_that_is_not_like_its_input_has_the_operation_and_both_shapes
     assert "shape [2, 3]" in found.text and "[1, 3]" in found.text and not found.unexplained
 
 
+@pytest.mark.parametrize(
+    ("line", "new"),
+    [
+        ("y.backward(torch.ones(3, device='meta'))", "torch.ones(3, device='meta').to(y.device)"),
+        ("torch.autograd.backward([y.sum(), y], [None, w * 2])", "(w * 2).to(y.device)"),
+        ("torch.autograd.grad(y, x, grad_outputs=w)", "w.to(y.device)"),
+    ],
+)
+def test_a_gradient_that_was_given_on_another_device_is_brought_to_its_root(line: str, new: str) -> None:
+    found = only("x = torch.ones(3, requires_grad=True)\ny, w = x * 2, torch.ones(3, device='meta')", line)
+    assert found.headline == "The gradient that was given is on another device than `y`." and spot(found.made_at) == (
+        2,
+        1,
+    )
+    assert "on meta" in found.text and "`y` is on cpu" in found.text
+    assert [edit.new for edit in found.fixes[0].edits] == [new]
+
+
 @pytest.mark.parametrize("line", ["torch.heaviside(net(x), net(x)).sum().backward()"])
 def test_an_operation_without_a_derivative_is_named(line: str) -> None:
     found = only(NET, line)

@@ -1,4 +1,4 @@
-"""Gradients of PyTorch's own operations that are not like what they belong to: ``scatter_add`` with too few indices."""
+"""Gradients unlike what they belong to: of PyTorch's own operations, ``scatter_add`` for one, or given to a call."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import ast
 import re
 
 from graphwidget.diagnosis.findings.failed_node import recorded_at
+from graphwidget.diagnosis.findings.refusals.checks.edits import Site
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.diagnosis.wording import at, lasting_name, names, place_of, short, where
-from graphwidget.model import BackwardCall, Finding, Fix, Place, Record
+from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.wording import at, lasting_name, names, place_of, short, when, where
+from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Scene
 
-__all__ = ["of_operation"]
+__all__ = ["of_given", "of_operation"]
 
 _NODE = re.compile(r"[Ff]unction (\w+) returned an invalid gradient at index (\d+)")
+_GIVEN = re.compile(r"^invalid gradient at index (\d+) - expected device (\S+) but got (\S+)")
 _SHAPES = re.compile(r"got (\[[\d, ]*\]) but expected shape compatible with (\[[\d, ]*\])")
 _DEVICES = re.compile(r"expected device (\S+) but got (\S+)")
 _LAYOUTS = re.compile(r"expected (?:type|layout|dtype) (\S+) but got (\S+)")
@@ -60,6 +63,63 @@ def of_operation(record: Record, call: BackwardCall) -> Finding | None:
         uids=(uid,) if uid is not None else (),
         fixes=(Fix("matching_gradient", advice, False, at(place)),),
     )
+
+
+def of_given(record: Record, call: BackwardCall) -> Finding | None:
+    """``y.backward(gradient=torch.ones(3))`` where `y` is on another device."""
+    found = _GIVEN.search(call.error or "")
+    if found is None:
+        return None
+    number, wanted, got = int(found[1]), found[2], found[3]
+    site = Site(record, call.place, (), record.scenes.get(call.n, Scene()).value)
+    root, given = _root_and_gradient(site, number)
+    name = ast.unparse(root) if root is not None else None
+    shown = f"`{name}`" if name else f"root {number + 1}" if len(call.roots) > 1 else "the root"
+    where_to = f"{name}.device" if name else repr(wanted)
+    edits: Edits = ()
+    if given is not None and name:
+        text = ast.unparse(given)
+        simple = isinstance(given, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+        edits = site.written(given, f"{text if simple else f'({text})'}.to({where_to})")
+    return Finding(
+        "refused",
+        "error",
+        f"{short(call.place.source or '')} ({when(record, call.place)}) was given a gradient on {got}"
+        f"{f', {short(ast.unparse(given))}' if given is not None else ''}, and {shown} is on {wanted}. It says how "
+        "much each value counts, so it is where what the backward starts from is.",
+        f"The gradient that was given is on another device than {shown}.",
+        call.n,
+        tensor=name,
+        made_at=call.place,
+        failed_at=call.place,
+        fixes=(Fix("pass_gradient", f"Bring it there: `.to({where_to})`.", False, at(call.place), edits=edits),),
+    )
+
+
+def _root_and_gradient(site: Site, number: int) -> tuple[ast.expr | None, ast.expr | None]:
+    """A root of the line's only call, and the gradient given for it, as they are written."""
+    calls = site.calls("backward", "grad")
+    if len(calls) != 1 or any(isinstance(one, ast.Starred) for one in calls[0].args):
+        return None, None
+    (call,) = calls
+    owner, _, name = ast.unparse(call.func).rpartition(".")
+    own = name == "backward" and source.last_name(owner) != "autograd"
+    behind = 0 if own else 1 if name == "backward" else 2
+    words = ("gradient", "grad_tensors", "grad_outputs")
+    given = next((one.value for one in call.keywords if one.arg in words), None)
+    given = given or next(iter(call.args[behind : behind + 1]), None)
+    if own and isinstance(call.func, ast.Attribute):
+        return call.func.value, given
+    roots = next(iter(call.args[:1]), None)
+    roots = roots or next((one.value for one in call.keywords if one.arg in ("tensors", "outputs")), None)
+    return _part(roots, number), _part(given, number)
+
+
+def _part(value: ast.expr | None, number: int) -> ast.expr | None:
+    """An element of a list as it is written; what is no list stands for its only element."""
+    if isinstance(value, (ast.List, ast.Tuple)):
+        return value.elts[number] if number < len(value.elts) else None
+    return value if number == 0 and isinstance(value, (ast.Attribute, ast.Call, ast.Name)) else None
 
 
 def _replaced(record: Record, call: BackwardCall, nodes: list[int]) -> Finding | None:
