@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from graphwidget.diagnosis.fixes.rerun.rerun import Statement
 from graphwidget.diagnosis.fixes.rerun.statements import Target
@@ -12,6 +12,8 @@ from graphwidget.diagnosis.source import syntax, text_edit
 from graphwidget.diagnosis.source.text_edit import Edits
 
 __all__ = ["taken_out"]
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def taken_out(setting: Setting, target: Target, again: Sequence[Statement]) -> Edits:
@@ -39,11 +41,14 @@ def _only_assigns(statement: ast.stmt) -> bool:
 
 
 def _reads(setting: Setting, target: Target, loop: ast.stmt) -> Iterator[ast.Name]:
-    """Where variables are read that a block can see: in its function, or anywhere."""
+    """Where a block's variables may be read from now on: in its function; or else in its cell, and in any function."""
     function = syntax.function_at(target.text, loop.lineno)
-    texts: Collection[str] = {run.source for run in setting.reuse.record.runs.values()}
-    trees = [function[1]] if function is not None else [one for text in texts if (one := syntax.parse(text))]
-    for tree in trees:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                yield node
+    trees: list[ast.AST] = [function[1]] if function is not None else []
+    for text in dict.fromkeys(run.source for run in setting.reuse.record.runs.values()) if function is None else ():
+        tree = syntax.parse(text)
+        if tree is not None and text == target.text:
+            trees.append(tree)
+        elif tree is not None:
+            trees += [node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS)]
+    nodes = (node for tree in trees for node in ast.walk(tree))
+    return (node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
