@@ -177,11 +177,6 @@ _BUILT_AFTER: Ladder = (
         "What was computed from a parameter once, and kept in its place, was to be the parameter.",
     ),
     Rung(
-        lambda case: case.setting.grad_used,
-        (create_graph.propose, retain.propose),
-        "A loss of a gradient needs the graph of that gradient.",
-    ),
-    Rung(
         lambda case: (
             (bool(case.reuse.exclusive_leaves) or case.all_comes_from_one_container)
             and clear.makes_sense(case)
@@ -281,6 +276,11 @@ _BUILT_AFTER: Ladder = (
 # Per kind of finding, the fixes in the order in which a person should try them.
 FIXES: dict[str, Ladder] = {
     "second_backward": (
+        Rung(
+            lambda case: case.setting.grad_used and not case.setting.carried_state,
+            (create_graph.propose,),
+            "A loss of a gradient needs the graph of that gradient: if only the rest is kept, only the rest trains.",
+        ),
         *only_if(
             lambda case: case.reuse.same_root or (case.setting.called_by_callee and case.reuse.same_call), _SAME_ROOT
         ),

@@ -53,7 +53,7 @@ def case(**facts):
         ({"same_root": True, "in_loop": True}, [sum_losses.in_loop, recompute, retain]),
         ({"same_root": True, "stepped": True}, [sum_losses.in_loop, recompute, remove_call]),
         ({}, [sum_losses, retain, detach]),
-        ({"built_after": True, "grad_used": True}, [create_graph, retain]),
+        ({"built_after": True, "grad_used": True}, [create_graph]),
         ({"built_after": True, "carried_state": True, "made_in_same_pass": True}, [detach]),
         ({"built_after": True, "stepped": True}, [detach, recompute]),
         ({"built_after": True, "stepped": True, "exclusive_leaves": {1}}, [detach, recompute]),

@@ -99,6 +99,18 @@ class Case:
         return not self._retained_is_stale and self._works_if_held
 
     @cached_property
+    def works_if_line_retains(self) -> bool:
+        """Whether it would if all calls of that line had: one for each network of an ensemble, and no step between."""
+        line, reuse = at(self.reuse.earlier.place), self.reuse
+        calls = [one for one in reuse.record.calls if one.n < reuse.later.n and at(one.place) == line]
+        wrote = [w for w in reuse.record.writes if calls and calls[0].n < w.after_calls <= reuse.later.n]
+        if line is None or wrote:
+            return self.works_if_retained
+        graph, ran = reuse.graph, {one.n for one in calls}
+        freed = {graph.node_with(slot) for slot, by in enumerate(graph.slot_freed_by) if by in ran}
+        return simulate(with_nodes_held(graph, freed | reuse.old), reuse.later).ok is True
+
+    @cached_property
     def works_if_fresh(self) -> bool:
         """Whether it would if the old part had been built again."""
         if not anything_stale(self.reuse.graph):
