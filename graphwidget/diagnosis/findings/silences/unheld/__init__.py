@@ -4,7 +4,7 @@ Leaves may be left out on purpose. So a warning needs a reason: parameters in a 
 registers; a tensor as an attribute of a module that is no parameter; an optimizer that was made of all parameters of a
 module, of which the leaf is one now; parameters that only an optimizer holds; parameters that were collected for an
 optimizer and handed to nothing; or a loop that sorts parameters into groups by tests, of which none holds for the leaf.
-Of other modules that the loss trains and no optimizer holds it is an information.
+Of other modules that the loss trains and no optimizer holds it is an information, unless they were never trained.
 """
 
 from __future__ import annotations
@@ -70,4 +70,4 @@ def find(record: Record) -> Iterator[Finding]:
     for maker, leaves in made.values():
         yield made_too_early(record, maker, leaves)
     if others and not any(call.result == "raised" for call in record.calls):  # beside an error it would distract
-        yield left_out(makers[0], others)
+        yield from left_out(makers[0], others)
