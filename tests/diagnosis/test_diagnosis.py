@@ -31,7 +31,8 @@ def test_the_line_outside_the_loop_is_to_be_moved_into_it_as_an_edit():
     (finding,) = [f for f in diagnose(second_backward()) if f.kind == "second_backward"]
     first = finding.fixes[0]
     assert first.id == "recompute_in_loop" and first.verified and first.at == (2, 2)
-    assert first.text == "Move `y = t @ a` (In[1], line 1) into the loop, so that each iteration builds its own graph."
+    text = "Run `y = t @ a` (In[1], line 1) again in the loop, so that each iteration builds its own graph."
+    assert first.text == text
     assert first.edit == ("+ y = t @ a", "  loss = (y * w).sum()")
 
 

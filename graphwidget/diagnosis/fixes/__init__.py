@@ -177,11 +177,6 @@ _BUILT_AFTER: Ladder = (
         "What was computed from a parameter once, and kept in its place, was to be the parameter.",
     ),
     Rung(
-        lambda case: case.setting.grad_used,
-        (create_graph.propose, retain.propose),
-        "A loss of a gradient needs the graph of that gradient.",
-    ),
-    Rung(
         lambda case: (
             (bool(case.reuse.exclusive_leaves) or case.all_comes_from_one_container)
             and clear.makes_sense(case)
@@ -214,6 +209,11 @@ _BUILT_AFTER: Ladder = (
         lambda case: case.setting.carried_state,
         (detach.propose, recompute.propose),
         "A state that a re-run cell updates is cut between runs, or begun again.",
+    ),
+    Rung(
+        lambda case: case.weighs_the_passes,
+        (detach.propose, recompute.propose),
+        "What was made before a loop, and weighs what each pass makes, is a constant of the passes.",
     ),
     Rung(
         lambda case: not case.reuse.starved and case.setting.made_in_same_pass,
@@ -256,6 +256,11 @@ _BUILT_AFTER: Ladder = (
         "Each pass wants a graph of its own, before anything is kept or cut.",
     ),
     Rung(
+        sum_losses.one_step_for_all,
+        (sum_losses.in_loop, retain.propose, sum_losses.beside, recompute.propose, detach.propose),
+        "One step uses the gradients of all: those of the sum are the same.",
+    ),
+    Rung(
         lambda case: case.setting.same_cell_again,
         (rerun_cell.propose, retain.propose, sum_losses.in_loop, recompute.propose, detach.propose),
         "A cell that is run again by hand misses the run of the cell before it.",
@@ -271,6 +276,11 @@ _BUILT_AFTER: Ladder = (
 # Per kind of finding, the fixes in the order in which a person should try them.
 FIXES: dict[str, Ladder] = {
     "second_backward": (
+        Rung(
+            lambda case: case.setting.grad_used and not case.setting.carried_state,
+            (create_graph.propose,),
+            "A loss of a gradient needs the graph of that gradient: if only the rest is kept, only the rest trains.",
+        ),
         *only_if(
             lambda case: case.reuse.same_root or (case.setting.called_by_callee and case.reuse.same_call), _SAME_ROOT
         ),

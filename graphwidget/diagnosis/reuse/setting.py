@@ -10,6 +10,7 @@ from graphwidget.diagnosis.reuse.reuse import Reuse, scales
 from graphwidget.diagnosis.source import containers
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells, Spot
+from graphwidget.diagnosis.source.flow import Flow
 from graphwidget.diagnosis.source.paths import local, root_of
 from graphwidget.diagnosis.wording import at, lasting_name, root_name, source_line
 from graphwidget.model import CellRun, Kind, Place, Snapshot
@@ -17,6 +18,7 @@ from graphwidget.model import CellRun, Kind, Place, Snapshot
 __all__ = ["Setting"]
 
 _ADDING = {f"{name}Backward0" for name in ("Add", "Sub", "Neg", "Sum", "Mean", "Stack", "ToCopy")}
+_WEIGHING = {f"{name}Backward0" for name in ("Mul", "Div", "Sub", "MseLoss", "SmoothL1Loss", "HuberLoss")}
 
 
 @dataclass(frozen=True)
@@ -231,6 +233,18 @@ class Setting:
         graph = self.reuse.graph
         return all(graph.name_of(i) in _ADDING or scales(graph, i) for i in self._mixed)
 
+    @cached_property
+    def only_weighs(self) -> bool:
+        """Whether the old part only weighs what has a graph of its own, or is compared with it: ``ratio * advantages``.
+
+        A weight that is a leaf, as in a layer, has none.
+        """
+        graph, old = self.reuse.graph, self.reuse.old | self.reuse.made_of_the_old
+        others = self.reuse.new - self.reuse.made_of_the_old
+        joints = [i for i in self._mixed if not old.isdisjoint(graph.next(i))]
+        weighing = (graph.name_of(i) in _WEIGHING and not others.isdisjoint(graph.next(i)) for i in joints)
+        return bool(joints) and all(weighing)
+
     @property
     def divides_by_their_number(self) -> bool:
         """Whether the old part may be counted where it is added, as in a mean: without it, other terms weigh more."""
@@ -256,15 +270,15 @@ class Setting:
     def grad_used(self) -> bool:
         """Whether the later root was made from a gradient that the earlier call returned without a graph."""
         earlier, later = self.reuse.earlier, self.reuse.later
-        run = self.run_of(earlier.place)
-        if earlier.api != "autograd.grad" or earlier.create_graph or run is None or earlier.place.line is None:
+        begins, ends = at(earlier.place), at(later.place)
+        if earlier.api != "autograd.grad" or earlier.create_graph or begins is None or ends is None or begins == ends:
             return False
-        if earlier.place.cell != run.cell or earlier.place.run != later.place.run:
-            return False
-        statements = source.statements_at(run.source, earlier.place.line)
-        returned = set(source.targets(statements[-1])) if statements else set()
-        between = source.between(run.source, earlier.place.line, later.place.outer_line or 0)
-        return bool(returned & {name for statement in between for name in source.names_in(statement)})
+        text = self.text_of_cell(ends[0])
+        there = source.beginning_at(text, ends[1]) or source.statements_at(text, ends[1])[-1:]
+        function = source.function_at(text, ends[1])
+        flow = Flow(self._cells.texts, [begins])
+        inside = function[1] if function is not None else None
+        return any(flow.reaches(ends[0], root, inside) for one in there for root in source.roots_of_calls(one))
 
     # names
 

@@ -404,10 +404,11 @@ def _changes(text: str, edits: Iterable[TextEdit]) -> Iterator[tuple[int, list[t
 
 
 def _groups(edits: list[TextEdit]) -> Iterator[list[TextEdit]]:
-    """Edits that touch the same lines, together."""
+    """Edits that touch the same lines, together; a move over one line, such as the head of a loop, with that line."""
     group: list[TextEdit] = []
     for edit in edits:
-        if group and edit.start[0] > max(_last_line(one) for one in group):
+        apart = 2 if group and not group[-1].new else 0
+        if group and edit.start[0] > max(_last_line(one) for one in group) + apart:
             yield group
             group = []
         group.append(edit)

@@ -141,3 +141,49 @@ def test_what_a_cell_names_was_built_where_it_got_its_name():
         "w = torch.ones(3, requires_grad=True)\n" + net, "y = net(w)\n", TWO_PASSES.replace("h", "y")
     )
     assert found.cause is not None and (found.cause.cell, found.cause.line) == (2, 1)
+
+
+CACHE = """class Bank(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net, self.kept, self.ready = nn.Linear(3, 3), {{}}, True
+    def get(self, key, x):
+        {head}
+{body}        return self.kept[key]
+bank = Bank()
+opt = torch.optim.SGD(bank.parameters(), lr=0.1)
+for _ in range(2):
+    loss = bank.get("a", torch.ones(2, 3)).exp().sum()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+FILL = "            # only once\n            self.kept[key] = bank.net(x).tanh()\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "edited"),
+    [
+        ("if key not in self.kept:", FILL, "        # only once\n        self.kept[key] = bank.net(x).tanh()\n"),
+        ("if key not in self.kept: self.kept[key] = bank.net(x).tanh()", "", "        self.kept[key] = bank.net(x)"),
+        (
+            "if self.ready and key not in self.kept:",
+            FILL + "        else:\n            pass\n",
+            f"        if self.ready:\n{FILL}        else:\n",
+        ),
+        (
+            'if key not in self.kept:\n            note = """\n  made"""',
+            FILL,
+            f'        if True:\n            note = """\n  made"""\n{FILL}',
+        ),
+    ],
+    ids=["a block", "on one line", "a part of the test", "a text over lines"],
+)
+def test_what_was_made_once_is_made_in_each_pass_without_the_test(head, body, edited):
+    cell = CACHE.format(head=head, body=body)
+    (found,) = findings_of(cell)
+    first = found.fixes[0]
+    assert first.verified and "drop the test `key not in self.kept`" in first.text
+    text = apply(cell, first.edits)
+    assert edited in text
+    assert findings_of(text) == ()

@@ -38,9 +38,9 @@ def case(**facts):
     names = "same_root built_after exclusive_leaves starved steps_modified_the_old_part brings_leaves"
     reuse = SimpleNamespace(**{name: facts.get(name, None) for name in names.split()}, carrier_paths=())
     for call in ("earlier", "later"):
-        setattr(reuse, call, SimpleNamespace(place=SimpleNamespace(run=facts.get(call))))
+        setattr(reuse, call, SimpleNamespace(place=SimpleNamespace(run=facts.get(call), line=None)))
     names = "stepped all_comes_from_one_container drawn_at_random not_for_the_old_part computed_parameters in_closure"
-    names += " other_step_trains_the_old_part"
+    names += " other_step_trains_the_old_part weighs_the_passes"
     own = {name: facts.get(name, False) for name in names.split()}
     return SimpleNamespace(setting=setting, reuse=reuse, **own)
 
@@ -53,7 +53,7 @@ def case(**facts):
         ({"same_root": True, "in_loop": True}, [sum_losses.in_loop, recompute, retain]),
         ({"same_root": True, "stepped": True}, [sum_losses.in_loop, recompute, remove_call]),
         ({}, [sum_losses, retain, detach]),
-        ({"built_after": True, "grad_used": True}, [create_graph, retain]),
+        ({"built_after": True, "grad_used": True}, [create_graph]),
         ({"built_after": True, "carried_state": True, "made_in_same_pass": True}, [detach]),
         ({"built_after": True, "stepped": True}, [detach, recompute]),
         ({"built_after": True, "stepped": True, "exclusive_leaves": {1}}, [detach, recompute]),

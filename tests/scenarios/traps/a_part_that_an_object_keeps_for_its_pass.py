@@ -1,4 +1,4 @@
-# verified: retain_graph_earlier_call
+# verified: retain_graph_earlier_call single_backward_sum
 # %%
 import torch, torch.nn as nn
 torch.manual_seed(0)

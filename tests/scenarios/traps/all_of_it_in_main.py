@@ -1,5 +1,5 @@
 # verified: recompute_in_loop
-# says: Move `features = torch.tanh(lift(raw))` (In[2], line 4) into the loop, so that each iteration builds its own graph.
+# says: Run `features = torch.tanh(lift(raw))` (In[2], line 4) again in the loop, so that each iteration builds its own graph.
 # %%
 import torch, torch.nn as nn
 torch.manual_seed(0)

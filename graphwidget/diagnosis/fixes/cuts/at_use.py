@@ -39,6 +39,7 @@ def at_use(context: CuttingContext) -> Iterator[Cut]:
             yield replace(made_of_it, a_guess=True)
         return
     yield first
+    yield from _before_loop(context)
     every = _every_use(context, context.reuse.boundary)
     if every is not None:
         yield every

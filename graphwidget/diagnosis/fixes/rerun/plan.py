@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from graphwidget.diagnosis.fixes.rerun.by_position import by_position
+from graphwidget.diagnosis.fixes.rerun.moving import taken_out
 from graphwidget.diagnosis.fixes.rerun.own_names import with_own_names
 from graphwidget.diagnosis.fixes.rerun.readers import are_read
 from graphwidget.diagnosis.fixes.rerun.rerun import AT_START, Rerun, begins_on_head_line, first_step, quoted
@@ -48,18 +49,20 @@ def _plan(setting: Setting, everything: bool) -> Rerun | None:
         return None
     if target.function and any(isinstance(one.node, ast.Expr) for one in again):
         return None  # called for its effects, which each pass may undo
-    what = quoted(again)
+    new = with_own_names(again, target.loop)
+    if new is None:
+        return None
+    renamed = new != with_own_names(again, None)
+    what, away = quoted(again), taken_out(setting, target, again) if not renamed else ()
     if target.loop is not None:
-        sentence = f"Move {what} into the loop, so that each iteration builds its own graph."
+        where = f"Move {what} into the loop" if away else f"Run {what} again in the loop"
+        sentence = f"{where}, so that each iteration builds its own graph."
     elif target.function:
         sentence = AT_START.format(what=what, function=target.function)
     else:
         sentence = f"Run {what} again before In[{target.cell}], line {target.line}: it builds a fresh graph."
-    new = with_own_names(again, target.loop)
-    if new is None:
-        return None
     edits = text_edit.insert_before(target.cell, target.text, target.statement, new)
-    return Rerun(sentence, (target.cell, target.line), edits)
+    return Rerun(sentence, (target.cell, target.line), (*away, *edits) if edits else ())
 
 
 def _makes_both_calls(setting: Setting, target: Target) -> bool:

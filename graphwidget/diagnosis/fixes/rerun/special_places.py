@@ -25,6 +25,7 @@ from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.inplace_statements import written as written_in
+from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, lines_of, short
 from graphwidget.model import CellRun, Place, TextEdit
 
@@ -232,8 +233,34 @@ def _under_a_test(_: Setting, maker: Maker) -> Rerun | None:
     return Rerun(
         f"Compute it in each pass: drop the test `{ast.unparse(test)}` (In[{made.cell}], line {block.lineno}).",
         (made.cell, block.lineno),
-        text_edit.replace_node(made.cell, text, test, "True") if line.startswith("if ") else (),
+        _without_test(made.cell, text, block, test) if line.startswith("if ") else (),
     )
+
+
+def _without_test(cell: int, text: str, block: ast.If, test: ast.expr) -> Edits:
+    """What an `if` runs, without the test; or the `if` with the rest of its test: ``if ready and x is None:``."""
+    whole = next((one for one in ast.walk(block.test) if isinstance(one, ast.BoolOp) and test in one.values), None)
+    if test is not block.test:
+        rest = [one for one in whole.values if one is not test] if whole is not None else []
+        return text_edit.replace_node(
+            cell, text, test if whole is None else whole, " and ".join(map(ast.unparse, rest))
+        )
+    strings = (n for one in block.body for n in ast.walk(one) if isinstance(n, (ast.Constant, ast.JoinedStr)))
+    if any(one.lineno != one.end_lineno for one in strings):
+        return text_edit.replace_node(cell, text, test, "True")  # its further lines must stay as they are
+    return text_edit.replace_node(cell, text, block, "\n".join(_body(text, block)))
+
+
+def _body(text: str, block: ast.If) -> list[str]:
+    """The lines of what an `if` runs, with the comments between them, as if they stood at its beginning."""
+    first, lines = block.body[0], source.lines_of(text)
+    if first.lineno == block.lineno:
+        return list(map(ast.unparse, block.body))
+    depth = len(lines[first.lineno - 1]) - len(lines[first.lineno - 1].lstrip())
+    head = next(n for n in range(block.lineno, first.lineno) if lines[n - 1].split("#")[0].rstrip().endswith(":"))
+    return [
+        line[depth:] if not line[:depth].strip() else line.lstrip() for line in lines[head : block.body[-1].end_lineno]
+    ]
 
 
 def _behind_a_return(_: Setting, maker: Maker) -> Rerun | None:

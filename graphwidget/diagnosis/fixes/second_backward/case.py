@@ -11,6 +11,7 @@ from graphwidget.diagnosis.fixes.cuts.cut import Cut
 from graphwidget.diagnosis.fixes.rerun import made_once
 from graphwidget.diagnosis.fixes.rerun.plan import Rerun, rerun
 from graphwidget.diagnosis.reuse.after_loop import drops_the_gradients
+from graphwidget.diagnosis.reuse.inside_function import inside_function
 from graphwidget.diagnosis.reuse.named_edges import NamedEdges
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.reuse.setting import Setting
@@ -96,6 +97,18 @@ class Case:
     def works_if_retained(self) -> bool:
         """Whether it would if the earlier call had retained its graph."""
         return not self._retained_is_stale and self._works_if_held
+
+    @cached_property
+    def works_if_line_retains(self) -> bool:
+        """Whether it would if all calls of that line had: one for each network of an ensemble, and no step between."""
+        line, reuse = at(self.reuse.earlier.place), self.reuse
+        calls = [one for one in reuse.record.calls if one.n < reuse.later.n and at(one.place) == line]
+        wrote = [w for w in reuse.record.writes if calls and calls[0].n < w.after_calls <= reuse.later.n]
+        if line is None or wrote:
+            return self.works_if_retained
+        graph, ran = reuse.graph, {one.n for one in calls}
+        freed = {graph.node_with(slot) for slot, by in enumerate(graph.slot_freed_by) if by in ran}
+        return simulate(with_nodes_held(graph, freed | reuse.old), reuse.later).ok is True
 
     @cached_property
     def works_if_fresh(self) -> bool:
@@ -271,6 +284,22 @@ class Case:
             return False
         leaves = (self.reuse.graph.leaves.get(i) for i in reachable(self.reuse.graph, self.reuse.boundary))
         return any(".param_groups[" in path for leaf in leaves if leaf is not None for path in leaf.paths)
+
+    @cached_property
+    def weighs_the_passes(self) -> bool:
+        """Whether the old part was made before the loop of both calls, and only weighs what each pass makes.
+
+        The loop may be that of a function whose calls are passes of another one. What is trained gets its gradients
+        without the old part, too.
+        """
+        if not (self.stepped and self.setting.in_loop and self.setting.only_weighs) or self.reuse.starved:
+            return False
+        return not (self.inner.carried_state or self.inner.made_in_same_pass)
+
+    @cached_property
+    def inner(self) -> Setting:
+        """The setting within the call of a function that made both calls, and all that they share; else the setting."""
+        return inside_function(self.setting, False) or self.setting
 
     # plans
 

@@ -13,7 +13,7 @@ def propose(case: Case) -> Fix:
     return Fix(
         id="create_graph",
         text=f"The loss uses this gradient: pass `create_graph=True` in {earlier_call.named(case.reuse.earlier)}.",
-        verified=case.works_if_retained,
+        verified=case.works_if_line_retains,
         at=at(case.reuse.earlier.place),
         price="It keeps the graph, and builds one for the gradient.",
         edits=earlier_call.with_keyword(case.setting, "create_graph=True"),

@@ -20,7 +20,7 @@ def propose(case: Case) -> Fix | None:
         return None  # nothing would be left to reach
     if case.drawn_at_random:
         return None
-    cells, cuts = Cells.of(reuse.record), Cuts(setting)
+    cells, cuts = Cells.of(reuse.record), Cuts(case.inner if case.weighs_the_passes else setting)
     possible = [c for c in cuts.for_later() if not c.edits or fitting.possible(cells.texts, c.edits, cells.files)]
     leaves = filter(None, (one.with_leaves() for one in possible))  # where a gradient with respect to them is asked for
     working = next((one for one in (*possible, *leaves) if case.works_if_cut(one)), None)

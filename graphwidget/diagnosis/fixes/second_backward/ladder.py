@@ -61,7 +61,8 @@ def fixes_of(ladder: Ladder, case: Case) -> tuple[Fix, ...]:
     fixes = [fix for propose in climb(ladder, case) if (fix := propose(case)) is not None]
     setting = case.setting
     again = case.reuse.same_call and setting.called_by_callee  # kept or made again, it would add the same once more
-    if again and fixes:
+    constant = any(fix.id == "create_graph" for fix in fixes)  # so would be a gradient that the loss is made of
+    if fixes and (again or constant):
         return tuple(fixes)
     if not any(fix.verified for fix in fixes) and not (setting.carried_state or setting.made_in_same_pass):
         fixes += filter(None, [retain.in_spite_of_steps(case)])

@@ -16,8 +16,6 @@ def propose(case: Case) -> Fix:
         price += " The last iteration need not retain."
     if case.reuse.same_call:
         price += " `.grad` then gets the same once more, unless it is cleared in between."
-    if case.setting.grad_used:
-        price += " The gradient that the loss uses is a constant then: nothing learns from it."
     how = "choose `retain_graph=True` with that button" if place.button else "pass `retain_graph=True` there"
     return Fix(
         id="retain_graph_earlier_call",

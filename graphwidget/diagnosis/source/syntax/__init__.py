@@ -11,6 +11,7 @@ from graphwidget.diagnosis.source.syntax.backward_calls import (
     backward_root,
     is_small,
     receivers,
+    roots_of_calls,
     summed,
 )
 from graphwidget.diagnosis.source.syntax.definitions import (
@@ -135,6 +136,7 @@ __all__ = [
     "parse",
     "paths_read",
     "receivers",
+    "roots_of_calls",
     "shared",
     "sharing",
     "statement_of",

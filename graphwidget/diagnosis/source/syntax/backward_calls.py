@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from typing import Literal
 
 from graphwidget.diagnosis.source.syntax.names import calls_in, changed, names_in
@@ -62,6 +63,19 @@ def asked(line: str, what: Literal["outputs", "inputs"]) -> list[str]:
         for one in given[:1]:
             return [ast.unparse(part) for part in (one.elts if isinstance(one, (ast.List, ast.Tuple)) else [one])]
     return []
+
+
+def roots_of_calls(node: ast.AST) -> Iterator[ast.expr]:
+    """What calls of `backward` or `grad` in a node may begin at: ``loss.backward()``, ``engine.backward(loss)``."""
+    for call in ast.walk(node):
+        called = call.func if isinstance(call, ast.Call) else None
+        name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+        if not isinstance(call, ast.Call) or name not in ("backward", "grad"):
+            continue
+        if name == "backward" and isinstance(called, ast.Attribute):
+            yield called.value
+        yield from call.args[:1]
+        yield from (one.value for one in call.keywords if one.arg in ("tensors", "outputs"))
 
 
 def summed(loop: ast.For, line: int) -> tuple[str, list[str]] | None:
