@@ -37,7 +37,7 @@ def is_meant(record: Record, maker: Line | None, leaf: UnheldLeaf) -> bool:
     maker
         The line that made the optimizer; None: a library did.
     """
-    if maker is None and any(OPTIMIZER.search(run.source) for run in record.runs.values()):
+    if maker is None and (leaf.by_hand or any(OPTIMIZER.search(run.source) for run in record.runs.values())):
         return True  # lines of the program chose by hand
     if maker is not None and (
         not takes_all(maker) or syntax.words_in(maker.statement).intersection(parts_of(leaf.path))
