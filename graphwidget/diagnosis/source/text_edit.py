@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 
 from graphwidget.diagnosis.source import syntax
+from graphwidget.diagnosis.source.difference import difference
 from graphwidget.model import TextEdit
 
 Edits = tuple[TextEdit, ...]
@@ -400,7 +401,7 @@ def _changes(text: str, edits: Iterable[TextEdit]) -> Iterator[tuple[int, list[t
         whole, rest = apply(text, group), sum(map(len, lines[last:]))
         old = syntax.lines_of("".join(lines[first - 1 : last]))
         new = syntax.lines_of(whole[starts[first - 1] : len(whole) - rest])
-        yield first, _difference(old, new, from_the_end=not group[0].new)
+        yield first, difference(old, new, from_the_end=not group[0].new)
 
 
 def _groups(edits: list[TextEdit]) -> Iterator[list[TextEdit]]:
@@ -428,27 +429,3 @@ def _context(text: str, first: int, last: int) -> tuple[int, int]:
     start = min([first, *(s.lineno for s in simple)])
     end = max([last, *(s.end_lineno or last for s in simple)])
     return (start, end) if end - start < MOST_CONTEXT else (first, last)
-
-
-def _is_blank(line: str) -> bool:
-    return not line.strip()
-
-
-def _difference(old: list[str], new: list[str], *, from_the_end: bool) -> list[tuple[str, str]]:
-    """The steps from one text to the other. A line that moves down is shown by itself, not by the lines it passes."""
-    steps: list[tuple[str, str]] = []
-    for code, i, j, k, m in _opcodes(old, new, from_the_end):
-        if code == "equal":
-            steps += [(" ", line) for line in old[i:j]]
-        else:
-            steps += [("-", line) for line in old[i:j]] + [("+", line) for line in new[k:m]]
-    return steps
-
-
-def _opcodes(old: list[str], new: list[str], from_the_end: bool) -> list[tuple[str, int, int, int, int]]:
-    """What `SequenceMatcher` finds; of equally long matches, the last instead of the first, if so wished."""
-    if not from_the_end:
-        return SequenceMatcher(_is_blank, old, new, autojunk=False).get_opcodes()
-    found = SequenceMatcher(_is_blank, old[::-1], new[::-1], autojunk=False).get_opcodes()
-    a, b = len(old), len(new)
-    return [(code, a - j, a - i, b - m, b - k) for code, i, j, k, m in reversed(found)]
