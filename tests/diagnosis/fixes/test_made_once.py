@@ -187,3 +187,18 @@ def test_what_was_made_once_is_made_in_each_pass_without_the_test(head, body, ed
     text = apply(cell, first.edits)
     assert edited in text
     assert findings_of(text) == ()
+
+
+LAZY = "w = torch.tensor([0.3, 0.6], requires_grad=True)\nx = torch.ones(2)\nd = torch.distributions.Bernoulli(probs=w)"
+STEPS = "opt = torch.optim.SGD([w], lr=0.1)\n" + (
+    "for _ in range(3):\n    opt.zero_grad()\n    loss = -d.log_prob(x).sum()\n    loss.backward()\n    opt.step()"
+)
+
+
+def test_an_object_that_keeps_what_its_first_use_computes_is_made_in_each_pass() -> None:
+    """`log_prob` computes `d.logits` when it is first asked for: in the loop, in lines of torch."""
+    (found,) = findings_of(f"{LAZY}\n{STEPS}")
+    first = found.fixes[0]
+    assert (first.id, first.verified) == ("recompute_in_loop", False)  # only a trial tells
+    mended = apply(f"{LAZY}\n{STEPS}", first.edits)
+    assert "    d = torch.distributions.Bernoulli(probs=w)\n    opt.zero" in mended and not findings_of(mended)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from graphwidget.diagnosis.fixes.rerun.by_position import by_position
+from graphwidget.diagnosis.fixes.rerun.holders import holder
 from graphwidget.diagnosis.fixes.rerun.moving import taken_out
 from graphwidget.diagnosis.fixes.rerun.own_names import with_own_names
 from graphwidget.diagnosis.fixes.rerun.readers import are_read
@@ -43,8 +44,12 @@ def _plan(setting: Setting, everything: bool) -> Rerun | None:
     if target is None or _makes_both_calls(setting, target):
         return None
     again = statements_to_rerun(setting, target, everything)
+    sure = bool(again)
     if not again:
-        return by_position(setting, target, everything) or _keeper_inside_loop(setting, target)
+        found = by_position(setting, target, everything) or _keeper_inside_loop(setting, target)
+        again = holder(setting, target) if found is None else []
+        if not again:
+            return found
     if not are_read(setting, again, (target.cell, target.line)):
         return None
     if target.function and any(isinstance(one.node, ast.Expr) for one in again):
@@ -62,7 +67,7 @@ def _plan(setting: Setting, everything: bool) -> Rerun | None:
     else:
         sentence = f"Run {what} again before In[{target.cell}], line {target.line}: it builds a fresh graph."
     edits = text_edit.insert_before(target.cell, target.text, target.statement, new)
-    return Rerun(sentence, (target.cell, target.line), (*away, *edits) if edits else ())
+    return Rerun(sentence, (target.cell, target.line), (*away, *edits) if edits else (), sure)
 
 
 def _makes_both_calls(setting: Setting, target: Target) -> bool:
