@@ -140,8 +140,15 @@ def diagnose(record: Record) -> tuple[Finding, ...]:
     for detector in DETECTORS:
         for finding in detector(record):
             unique.setdefault(_identity(record, finding), finding)
-    ready = [_ready(record, finding) for finding in unique.values()]
+    piled = tuple(name for finding in unique.values() if finding.kind == "leak" for name in finding.carriers)
+    ready = [_ready(record, finding) for finding in unique.values() if not _is_about_a_pile(finding, piled)]
     return tuple(sorted(ready, key=lambda finding: (_SEVERITIES.index(finding.severity), -_run(record, finding))))
+
+
+def _is_about_a_pile(finding: Finding, piled: tuple[str, ...]) -> bool:
+    """Whether a finding says what a call would do with something that piles up: nobody intends to run that."""
+    ahead = finding.kind == "inplace" and finding.call is None and finding.severity != "error"
+    return ahead and bool(piled) and finding.path[:1] != () and finding.path[0].startswith(piled)
 
 
 def _run(record: Record, finding: Finding) -> int:

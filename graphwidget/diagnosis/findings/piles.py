@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from graphwidget.diagnosis.fixes import leak as leak_fixes
-from graphwidget.diagnosis.reuse.loops import ENOUGH, Line, iterations_below, lines_of
+from graphwidget.diagnosis.reuse.loops import ENOUGH, MANY, Line, iterations_below, lines_of
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.source.syntax import last_name
 from graphwidget.diagnosis.wording import names, source_line, spoken
@@ -140,7 +140,9 @@ def _of_line(
         made = {i: at for i in left if (at := line.iteration(graph, i)) is not None}
         if len(set(made.values())) < ENOUGH or not (chain or _grows(record, graph, paths[0], held)):
             continue
-        iterations = _of_no_use(record, graph, line, made)
+        if line.open and not (chain and _is_beside_the_losses(graph, line, held, made)):
+            continue
+        iterations = frozenset(made.values()) if line.open else _of_no_use(record, graph, line, made)
         if len(iterations) >= ENOUGH:
             reported |= inside
             mine = {id(owner) for owner in held}
@@ -220,7 +222,7 @@ def _grows(record: Record, graph: Snapshot, path: str, held: tuple[Owner, ...]) 
 def _of_no_use(record: Record, graph: Snapshot, line: Line, made: dict[int, int]) -> frozenset[int]:
     """The iterations whose kept nodes have no use any more, as far as can be known.
 
-    A node that the call of its own iteration ran is kept for nothing. One that a later call ran together with nodes of
+    A node that a call of its own iteration ran is kept for nothing. One that a later call ran together with nodes of
     other iterations was kept for that call. One that no call has run may be kept for such a call, if there were such
     calls before.
 
@@ -234,9 +236,9 @@ def _of_no_use(record: Record, graph: Snapshot, line: Line, made: dict[int, int]
     together: set[int] = set()
     for call in record.calls:
         ran = {uids[uid] for uid in call.executed if uid in uids}
-        at = line.number.get(call.n)
-        own.update(ran & {at})
-        together.update(ran - {at})
+        mine = line.around(call.n) if len(ran) == 1 else {line.number.get(call.n)}
+        own.update(ran & mine)
+        together.update(ran - mine)
     for i, at in made.items():
         call = line.calls[at]
         if call.ran_number(graph.seq[i]) or any(graph.slot_freed_by[slot] == call.n for slot in graph.slots_of(i)):
@@ -248,6 +250,22 @@ def _of_no_use(record: Record, graph: Snapshot, line: Line, made: dict[int, int]
     waiting = _newest_together(record, line) <= min((graph.seq[i] for i, at in made.items() if at in open_), default=0)
     kept = bytes_held(graph, (i for i, at in made.items() if at in open_))
     return frozenset(own | open_ if not waiting and (kept or counted) else own)
+
+
+def _is_beside_the_losses(graph: Snapshot, line: Line, held: tuple[Owner, ...], made: dict[int, int]) -> bool:
+    """Whether a chain that steps of a higher-order gradient keep leads to none of their losses: moments, averages.
+
+    Weights that are updated with their graph are in the loss of the next step, and a sum of losses is one number: a
+    call that is still to come may run them.
+    """
+    sizes = {(ref.node, ref.output_nr): ref.numel for ref in graph.roots}
+    last = next((call for call in reversed(line.calls) if call.graph is not None), None)
+    if last is None or last.graph is None or len(set(made.values())) < MANY:
+        return False
+    if all(sizes.get((owner.node, owner.output_nr), 1) == 1 for owner in held):
+        return False
+    behind = {last.graph.uid[i] for i in reachable(last.graph, (root.node for root in last.roots if root.node >= 0))}
+    return not any(graph.uid[i] in behind for i, at in made.items() if at < line.number[last.n])
 
 
 def _newest_together(record: Record, line: Line) -> float:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _CLEARS_GRADS = re.compile(r"\.grad = None|\bdel .*\.grad\b|\.zero_grad\((?!.*set_to_none=False)")
 _HOOKS = re.compile(r"\._\w*hooks\b")  # where tensors and modules keep their hooks
 _REGISTERS = re.compile(r"register_\w*hook")
+_DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp, ast.IfExp, ast.BoolOp)
 _NONE = "No gradient flows back through it."
 
 
@@ -218,6 +219,9 @@ def _cut_each_time(record: Record, pile: Pile) -> Fix | None:
     written = _cut_what_is_written(record, pile)
     if written is not None:
         return written
+    updated = _cut_the_update(record, pile)
+    if updated is not None:
+        return updated
     for run in _cells(record):
         statements = [
             (statement, target)
@@ -282,6 +286,30 @@ def _cut_what_is_written(record: Record, pile: Pile) -> Fix | None:
         text = f"Write {shown} (In[{run.cell}], line {statement.lineno}).{'' if free else _UNLESS}"
         return Fix("detach", text, free, (run.cell, statement.lineno), _NONE, edits=edits)
     return None
+
+
+def _cut_the_update(record: Record, pile: Pile) -> Fix | None:
+    """The line that made a tensor of the one before, detached: ``h[i] = (0.9 * h[i] + v).detach()``.
+
+    The holder may have got it from there under another name: from a function that returned it.
+    """
+    place = pile.graph.place_of(pile.owners[0].node)
+    run = next((one for one in _cells(record) if place is not None and one.cell == place.cell), None)
+    found = source.statements_at(run.source, place.line or 0)[-1:] if run is not None and place is not None else []
+    if run is None or run.cell is None or not found or not isinstance(found[0], ast.Assign):
+        return None
+    (statement, targets), value = (found[0], [*map(ast.unparse, found[0].targets)]), found[0].value
+    before = {
+        ast.unparse(node) for node in ast.walk(value) if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
+    }
+    names = {local(path) for path in pile.paths}
+    if len(targets) != 1 or targets[0] not in before or targets[0] in names or isinstance(value, _DISPLAYS):
+        return None
+    edits = containers.detached_value(run.cell, run.source, value)
+    free = not needed(record, source.last_name(targets[0]), {(run.cell, statement.lineno)})
+    shown = short(text_edit.new_text(run.source, edits))
+    text = f"Write {shown} (In[{run.cell}], line {statement.lineno}).{'' if free else _UNLESS}"
+    return Fix("detach", text, free, (run.cell, statement.lineno), _NONE, edits=edits)
 
 
 def _added_to(statement: ast.stmt, last: str) -> list[ast.expr]:

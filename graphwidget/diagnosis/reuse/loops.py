@@ -14,13 +14,17 @@ from graphwidget.diagnosis.wording import source_line
 from graphwidget.model import BackwardCall, Place, Record, Snapshot
 
 ENOUGH = 3  # iterations that make a pile
+MANY = 10  # those that do if it is not sure that no later call is to run them
 
 
 class Line:
-    """The calls of one line, oldest first; iteration `i` is the one of `calls[i]`."""
+    """The calls of one line, oldest first; iteration `i` is the one of `calls[i]`.
 
-    def __init__(self, calls: list[BackwardCall]) -> None:
-        self.calls = calls
+    `open`: the calls build graphs of gradients, and no other call has come since that could run these.
+    """
+
+    def __init__(self, calls: list[BackwardCall], open: bool = False) -> None:
+        self.calls, self.open = calls, open
         self.starts = [call.newest_seq for call in calls]
         self._known: dict[tuple[int, Place | None], int | None] = {}
 
@@ -28,6 +32,12 @@ class Line:
     def number(self) -> dict[int, int]:
         """n of a call -> its iteration."""
         return {call.n: i for i, call in enumerate(self.calls)}
+
+    def around(self, n: int) -> set[int]:
+        """The iterations that a call with this number may belong to: of a call of another line, the two next to it."""
+        at = self.number.get(n)
+        before = bisect_left(self.calls, n, key=lambda call: call.n)
+        return {before - 1, before} if at is None else {at}
 
     def iteration(self, graph: Snapshot, index: int) -> int | None:
         """The iteration in which a node was made; None: before the loop, after it, or a leaf."""
@@ -65,13 +75,21 @@ class Line:
 
 
 def lines_of(record: Record) -> list[Line]:
-    """The lines that made enough calls for a pile."""
-    found: dict[tuple[object, ...], list[BackwardCall]] = defaultdict(list)
+    """The lines that made enough calls for a pile.
+
+    A step of a higher-order gradient ends no iteration, as a call that runs all steps comes later. Where none comes,
+    many steps are iterations of their own.
+    """
+    plain: dict[tuple[object, ...], list[BackwardCall]] = defaultdict(list)
+    higher: dict[tuple[object, ...], list[BackwardCall]] = defaultdict(list)
     for call in record.calls:
-        # A step of a higher-order gradient ends no iteration.
-        if not call.create_graph and call.result != "running" and call.newest_seq >= 0:
-            found[(call.thread, *source_line(call.place))].append(call)
-    return [Line(calls) for calls in found.values() if len(calls) >= ENOUGH]
+        if call.result != "running" and call.newest_seq >= 0:
+            calls = higher if call.create_graph else plain
+            calls[(call.thread, *source_line(call.place))].append(call)
+    last = max((call.n for call in record.calls if not call.create_graph), default=-1)
+    open_ = (calls for calls in higher.values() if calls[0].n > last and calls[0].api == "autograd.grad")
+    lines = [Line(calls) for calls in plain.values() if len(calls) >= ENOUGH]
+    return lines + [Line(calls, open=True) for calls in open_ if len(calls) >= MANY]
 
 
 def iterations_below(graph: Snapshot, line: Line, nodes: Iterable[int], most: int) -> dict[int, frozenset[int]]:

@@ -394,7 +394,7 @@ def written(text: str, edits: Iterable[TextEdit]) -> list[int]:
 def _changes(text: str, edits: Iterable[TextEdit]) -> Iterator[tuple[int, list[tuple[str, str]]]]:
     """For edits that touch the same lines: the first of these, and (sign, line) for each that was or is there."""
     lines, starts = with_ends(text), _offsets(text)
-    for group in _groups(in_order(edits)):
+    for group in _groups(lines, in_order(edits)):
         first, last = group[0].start[0], max(map(_last_line, group))
         if all(edit.start == edit.end for edit in group):
             first, last = _context(text, first, last)
@@ -404,12 +404,13 @@ def _changes(text: str, edits: Iterable[TextEdit]) -> Iterator[tuple[int, list[t
         yield first, difference(old, new, from_the_end=not group[0].new)
 
 
-def _groups(edits: list[TextEdit]) -> Iterator[list[TextEdit]]:
-    """Edits that touch the same lines, together; a move over one line, such as the head of a loop, with that line."""
+def _groups(lines: Sequence[str], edits: list[TextEdit]) -> Iterator[list[TextEdit]]:
+    """Edits that touch the same lines, together; a move into a block with the one line that is the head of it."""
     group: list[TextEdit] = []
     for edit in edits:
-        apart = 2 if group and not group[-1].new else 0
-        if group and edit.start[0] > max(_last_line(one) for one in group) + apart:
+        last = max(map(_last_line, group), default=0)
+        into = group and not group[-1].new and lines[min(last, len(lines) - 1)].rstrip().endswith(":")
+        if group and edit.start[0] > last + (2 if into else 0):
             yield group
             group = []
         group.append(edit)
