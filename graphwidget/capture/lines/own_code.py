@@ -15,13 +15,12 @@ from importlib.util import find_spec
 from types import CodeType
 from typing import ParamSpec, TypeVar
 
+from graphwidget.capture.owners.reading import is_installed
+
 __all__ = ["OUTERMOST", "OwnCode", "in_and_out", "is_outermost", "outermost"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-_INSTALLED = frozenset({"site-packages", "dist-packages"})
-
 
 OUTERMOST: dict[int, CodeType] = {}  # by `id`: the hash of code is computed anew each time, from all its constants
 
@@ -112,7 +111,7 @@ class OwnCode:
         left_out = max((len(p) for p in self.left_out.values() if _is_in(path, p)), default=0)
         if added or left_out:
             return added > left_out
-        if _INSTALLED.intersection(path.replace("\\", "/").split("/")):
+        if is_installed(path):
             return False
         return not any(_is_in(path, folder) for folder in self._foreign)
 

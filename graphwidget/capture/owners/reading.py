@@ -22,8 +22,10 @@ __all__ = [
     "attribute",
     "class_dict",
     "dict_getter",
+    "is_installed",
     "is_leaf",
     "is_name",
+    "is_own_class",
     "locals_of",
     "member_descriptors",
     "module_of",
@@ -33,6 +35,7 @@ __all__ = [
     "static_attribute",
 ]
 
+INSTALLED = frozenset({"site-packages", "dist-packages"})
 REGISTRIES = ("_parameters", "_buffers", "_modules")
 HELD_BY_FRAME_AND_US = 3  # references to a dict of locals: the frame's, ours and the argument of getrefcount
 CO_OPTIMIZED = 0x1  # a function's frame: its locals are not a namespace
@@ -47,6 +50,22 @@ class_dict = type.__dict__["__dict__"].__get__
 def mro_of(cls: type) -> tuple[type, ...]:
     """Return the method resolution order of `cls`, past any metaclass."""
     return _mro(cls)  # type: ignore[no-any-return]
+
+
+def is_installed(path: str) -> bool:
+    """Whether a file is in a folder into which packages are installed."""
+    return not INSTALLED.isdisjoint(path.replace("\\", "/").split("/"))
+
+
+def is_own_class(cls: type) -> bool:
+    """Whether a class is defined in the program itself, or in a file that was not installed."""
+    name = module_of(cls)
+    file = getattr(sys.modules.get(name), "__file__", None)
+    if name == "__main__":
+        return True
+    if not isinstance(file, str) or name.partition(".")[0] in sys.stdlib_module_names:
+        return False
+    return not is_installed(file)
 
 
 def module_of(cls: type) -> str:

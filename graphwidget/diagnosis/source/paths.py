@@ -36,8 +36,11 @@ def is_assignable(path: str) -> bool:
 
 
 def root_of(path: str) -> str:
-    """The variable that a path begins with: ``state`` of ``fit:state['h'][0]``, and of ``list(state.values())[1]``."""
-    found = re.match(r"(?:\w+\()*(\w*)", local(path))
+    """The variable that a path begins with: ``state`` of ``fit:state['h'][0]``, and of ``list(state.values())[1]``.
+
+    Of what has no variable, the class: ``Net`` of ``Net(…).h``.
+    """
+    found = re.match(r"(?:\w+\((?!…))*(\w*)", local(path))
     return found[1] if found is not None else ""
 
 

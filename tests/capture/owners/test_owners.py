@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import collections
 import dataclasses
 import functools
@@ -295,3 +296,18 @@ def test_what_is_large_comes_after_what_is_small(x, monkeypatch):
     search = owners.find({**large, **small, "kept_to_the_end": {"deep": [x * 2]}}, last_error=False, budget_s=24)
     assert "kept_to_the_end['deep'][0]" in [h.path for h in search.holdings]
     assert any("`net`" in note or "`net[" in note for note in search.notes)
+
+
+def test_what_only_private_attributes_of_a_library_lead_to_has_the_name_of_its_class(x):
+    """A trainer of another package keeps the user's model behind attributes that nobody writes."""
+
+    class Net:
+        def __init__(self):
+            self.losses = [x * 2]
+
+    trainer = argparse.Namespace()  # any class that is not the program's own
+    trainer._connector = types.SimpleNamespace(model=Net())
+    (kept,) = owners.find({"trainer": trainer}).holdings
+    assert (kept.path, kept.is_expression) == ("Net(…).losses[0]", False)
+    kept = owners.find({"trainer": trainer, "net": trainer._connector.model}).holdings[0]
+    assert (kept.path, kept.is_expression) == ("net.losses[0]", True)
