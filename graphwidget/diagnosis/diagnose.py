@@ -32,6 +32,7 @@ from graphwidget.diagnosis.findings.silences import (
     custom,
     flat,
     starved,
+    ungiven,
     unheld,
 )
 from graphwidget.diagnosis.findings.silences.steps import (
@@ -98,6 +99,7 @@ DETECTORS: tuple[Detector, ...] = (
     leak.find,
     silent.find,
     idle_step.find,
+    ungiven.find,
     starved.find,
     unheld.find,
     late_parameter.find,

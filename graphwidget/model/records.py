@@ -158,6 +158,7 @@ class BackwardCall:
     freed_bytes: int = 0
     reached: tuple[str, ...] = ()
     reached_uids: tuple[int, ...] = ()  # AccumulateGrad nodes that ran
+    ungiven: tuple[int, ...] = ()  # those of leaves that have no `.grad` after it, and no hooks: nothing came there
     carriers: tuple[str, ...] = ()
     boundary: tuple[int, ...] = ()  # uids of the old nodes at which the new part meets the old one
     newest_seq: int = -1  # sequence counter just before the call

@@ -383,7 +383,11 @@ class CallLog:
             if not known or not self.recognition.at_home:
                 self.recognition.freed_unknown_nodes()
         after = afterwards(before, executed, None if pending.keep else pending.n)
-        after = with_grads(after, grads_now(outputs, self.identity))
+        grads, hookless = grads_now(outputs, self.identity)
+        after = with_grads(after, grads)
+        if pending.api == "backward":
+            nothing = tuple(uid for uid in call.reached_uids if grads.get(uid) is False and uid in hookless)
+            call = replace(call, ungiven=nothing)
         earlier = self.recent().get(call.freed_by) if call.freed_by is not None else None
         call = replace(call, order=self.hues.of_call(call, after, earlier))
         if call.error and earlier is not None:

@@ -61,10 +61,11 @@ def root_node(output: Any) -> Any:
     return None if edge is None else edge[0]
 
 
-def grads_now(outputs: Iterable[Any], identity: Identity) -> dict[int, bool]:
+def grads_now(outputs: Iterable[Any], identity: Identity) -> tuple[dict[int, bool], set[int]]:
     """Return, for the leaves below the roots, uid of the leaf's node -> whether the leaf has a `.grad`.
 
     The `.grad` is read, not inferred from the nodes that ran: a hook may have removed it, a Function may return None.
+    With them stand the uids of leaves without hooks.
     """
     nodes, numbers = reachable_nodes(outputs)
     leaves = {}
@@ -74,7 +75,8 @@ def grads_now(outputs: Iterable[Any], identity: Identity) -> dict[int, bool]:
     for output in outputs:
         if ti.is_tensor(output) and root_node(output) is None:
             leaves[identity.leaf(output)] = output
-    return {uid: ti.leaf_and_grad(variable)[1] is not None for uid, variable in leaves.items()}
+    grads = {uid: ti.leaf_and_grad(variable)[1] is not None for uid, variable in leaves.items()}
+    return grads, {uid for uid, has_grad in grads.items() if has_grad or not ti.hooks_of(leaves[uid])}
 
 
 def numbers_by_path(holdings: Sequence[Holding]) -> dict[str, int]:
