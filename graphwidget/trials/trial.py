@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from graphwidget.model import Finding, Fix, Trial
 from graphwidget.trials.account import Next
 from graphwidget.trials.attempt import START, Attempt, Ran, attempt
-from graphwidget.trials.joined import joined
+from graphwidget.trials.joined import joined, second_alone
 from graphwidget.trials.rerun import Rerun
 
 __all__ = ["MOST_TRIED", "Trials", "can_be_tried", "in_order", "try_fixes", "with_trial", "worth_showing"]
@@ -95,11 +95,18 @@ def _with_next(budget: _Budget, finding: Finding, fix: Fix, after: tuple[Next, .
             return None
         made = budget.spend(finding, whole, joined=True)
         if made.trial.passed:
-            return with_trial(whole, made.trial)
+            return _without_first(budget, finding, fix, one) or with_trial(whole, made.trial)
         found = _with_next(budget, finding, whole, made.next)
         if found is not None:
             return found
     return None
+
+
+def _without_first(budget: _Budget, finding: Finding, first: Fix, after: Next) -> Fix | None:
+    """What was joined with a fix, if it suffices alone."""
+    alone = second_alone(budget.ran, first, after) if budget.more > 0 and not budget.how.cancelled() else None
+    made = budget.spend(finding, alone, joined=True) if alone is not None else None
+    return with_trial(alone, made.trial) if alone is not None and made is not None and made.trial.passed else None
 
 
 def can_be_tried(fix: Fix, rerun: Rerun) -> bool:

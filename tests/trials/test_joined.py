@@ -9,7 +9,7 @@ from graphwidget.model import CellRun, Finding, Fix, Lineage, Place, Record, Sna
 from graphwidget.trials import trial
 from graphwidget.trials.account import Account, Next, account_of
 from graphwidget.trials.attempt import Attempt, Ran
-from graphwidget.trials.joined import joined
+from graphwidget.trials.joined import joined, second_alone
 from graphwidget.trials.rerun import Rerun
 from graphwidget.trials.trial import Trials, try_fixes
 
@@ -112,9 +112,25 @@ def tried(monkeypatch, ran, *answers):
 
 
 def test_the_fix_of_the_next_error_is_added_where_none_passed(monkeypatch, ran):
-    (fix,), asked = tried(monkeypatch, ran, Attempt(BAD, 0.1, (AFTER,)), Attempt(GOOD, 0.1))
+    (fix,), asked = tried(monkeypatch, ran, Attempt(BAD, 0.1, (AFTER,)), Attempt(GOOD, 0.1), Attempt(BAD, 0.1))
     assert fix.verified and text_edit.apply(TEXT, fix.edits) == BOTH
-    assert [len(one.edits) for one in asked] == [1, 2]
+    assert [len(one.edits) for one in asked] == [1, 2, 1]
+
+
+def test_what_was_added_is_the_fix_if_it_suffices_alone(monkeypatch, ran):
+    first = replace(FIRST, edits=(TextEdit((2, 0), (2, 0), "    net.mem = net.mem.clone()\n", None, "a.py"),))
+    ran.findings[0] = replace(ran.findings[0], fixes=(first,))
+    after = replace(AFTER, price="`w` gets no gradient from In[1], line 4.", text="Detach it (In[1], line 4).")
+    (fix,), _ = tried(monkeypatch, ran, Attempt(BAD, 0.1, (after,)), Attempt(GOOD, 0.1), Attempt(GOOD, 0.1))
+    assert (fix.id, fix.text, fix.price) == ("detach", "Detach it.", "`w` gets no gradient from that call.")
+    assert text_edit.apply(TEXT, fix.edits) == TEXT.replace(
+        "loss.backward()\n", "net.mem.detach_()\n    loss.backward()\n"
+    )
+
+
+def test_what_changes_what_the_first_has_written_is_not_tried_alone(ran):
+    inside = replace(AFTER, edits=(TextEdit((2, 10), (2, 11), " += ", None, "a.py"),))
+    assert second_alone(ran, FIRST, inside) is None
 
 
 def test_a_fix_that_passes_alone_is_left_as_it_is_and_the_one_that_failed_is_not_shown(monkeypatch, ran):

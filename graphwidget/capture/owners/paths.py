@@ -66,7 +66,7 @@ class PathStep:
 
 
 def _is_private(key: Any) -> bool:
-    return type(key) is str and key.startswith("_")
+    return type(key) is str and key.startswith("_") and not key.startswith("__")
 
 
 def containers_of(last: PathStep) -> tuple[tuple[str, int], ...]:

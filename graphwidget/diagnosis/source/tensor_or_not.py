@@ -34,9 +34,10 @@ def when_tensor(cells: Mapping[int, str], spot: Spot, path: str) -> str:
     given = any(path in source.targets(s) for one in tests for s in one.body)  # ``if not hasattr(self, "h"): self.h =``
     if owner and not given and any(_asks_whether_there(node, attribute) for node in nodes):
         return f"hasattr({owner}, {attribute!r})"
-    if any(_gives(node, path, int, float) for node in nodes):
+    values = _Values(cells, nodes, mine=path.startswith("self.") or "." not in path)
+    if values.may_be(path, int, float):
         return f"torch.is_tensor({path})"
-    if any(_gives(node, path, type(None)) for node in nodes):
+    if values.may_be(path, type(None)):
         before = _before(text, found[0])
         if not any(_excludes_none(one, found[0], path) for one in before) and not _is_set(text, found[0], path):
             return f"{path} is not None"
@@ -74,26 +75,73 @@ def _sets(statement: ast.stmt, path: str) -> bool:
     return path in source.targets(statement)
 
 
-def _gives(node: ast.AST, path: str, *kinds: type) -> bool:
-    """``self.h = None``; in the body of a class ``h: Tensor | None = None``; ``def __init__(self, h=None)``."""
-    name = path.rsplit(".", 1)[-1]
-    mine = path.startswith("self.") or "." not in path
-    if isinstance(node, (ast.Assign, ast.AnnAssign)):
+class _Values:
+    """What paths are given, also by other names: ``self.v = self.v_reset`` in a class made with ``v_reset=0.0``.
+
+    `mine`: the path is of the object or function whose nodes these are; else any object may have it.
+    """
+
+    def __init__(self, cells: Mapping[int, str], nodes: list[ast.AST], *, mine: bool) -> None:
+        self._cells, self._nodes, self._mine = cells, nodes, mine
+
+    def may_be(self, path: str, *kinds: type) -> bool:
+        """Whether a line gives a path a constant of one of these types."""
+        seen, queue = {path}, [path]
+        for one in queue:
+            for value in self._given(one, None if one == path else kinds):
+                for part in _parts(value):
+                    if _is(part, kinds):
+                        return True
+                    if isinstance(part, (ast.Name, ast.Attribute)) and (text := ast.unparse(part)) not in seen:
+                        seen.add(text)
+                        queue.append(text)
+        return False
+
+    def _given(self, path: str, by_callers: tuple[type, ...] | None) -> Iterator[ast.expr]:
+        """The values that lines give a path. `by_callers`: a variable may also be an argument of this name."""
+        name = path.rsplit(".", 1)[-1]
+        for node in self._nodes:
+            if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+                yield from self._assigned(node, node.value, path, name)
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                yield from _defaults(node, name, only_none=by_callers is None)
+            elif isinstance(node, ast.Call):  # ``self.register_memory("v", 0.0)``
+                for first, second in zip(node.args, node.args[1:]):
+                    if isinstance(first, ast.Constant) and first.value == name:
+                        yield second
+        if by_callers is not None and "." not in path:
+            calls = (n for text in self._cells.values() for n in source.nodes_of(text) if isinstance(n, ast.Call))
+            yield from (one.value for call in calls for one in call.keywords if one.arg == path)
+
+    def _assigned(self, node: ast.Assign | ast.AnnAssign, value: ast.expr, path: str, name: str) -> Iterator[ast.expr]:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         flat = [one for target in targets for one in ast.walk(target) if isinstance(one, ast.expr)]
-        written = map(ast.unparse, flat)
-        wanted = [one for one in written if one in (path, name) or (not mine and one.endswith(f".{name}"))]
-        if isinstance(node, ast.Assign):
-            return any(_is(source.given_to(node, one)[0], kinds) for one in wanted)
-        return _is(node.value, kinds) and bool(wanted)
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        given = [*node.args.defaults, *node.args.kw_defaults]
-        named = {one.arg for one in (*node.args.args, *node.args.kwonlyargs)}
-        return name in named and type(None) in kinds and any(_is(one, kinds) for one in given)
-    return False
+        for one in map(ast.unparse, flat):
+            if one in (path, name) or (not self._mine and one.endswith(f".{name}")):
+                yield source.given_to(node, one)[0] if isinstance(node, ast.Assign) else value
+
+
+def _defaults(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str, *, only_none: bool) -> Iterator[ast.expr]:
+    """What an argument of a function is by default; of the path itself a number says little: it may be another's."""
+    places = [*node.args.posonlyargs, *node.args.args]
+    given = [*zip(places[::-1], node.args.defaults[::-1]), *zip(node.args.kwonlyargs, node.args.kw_defaults)]
+    for argument, default in given:
+        if argument.arg == name and default is not None and (not only_none or _is(default, (type(None),))):
+            yield default
+
+
+def _parts(value: ast.expr) -> list[ast.expr]:
+    """What a value may be: ``a if b else c``, ``a or b``."""
+    if isinstance(value, ast.IfExp):
+        return [*_parts(value.body), *_parts(value.orelse)]
+    return [one for each in value.values for one in _parts(each)] if isinstance(value, ast.BoolOp) else [value]
 
 
 def _is(value: ast.expr | None, kinds: tuple[type, ...]) -> bool:
+    if isinstance(value, ast.UnaryOp):
+        value = value.operand
+    if isinstance(value, ast.Call) and ast.unparse(value.func) in ("float", "int"):
+        return float in kinds
     return isinstance(value, ast.Constant) and type(value.value) in kinds
 
 

@@ -41,7 +41,7 @@ def span(text: str, node: ast.AST) -> tuple[Position, Position]:
     return start, position(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
 
 
-def _offsets(text: str) -> list[int]:
+def offsets(text: str) -> list[int]:
     """Where each line begins in the text, and where the text ends."""
     starts = [0]
     for line in with_ends(text):
@@ -49,7 +49,7 @@ def _offsets(text: str) -> list[int]:
     return starts
 
 
-def _offset(starts: list[int], position: Position) -> int:
+def offset_of(starts: list[int], position: Position) -> int:
     line, column = position
     if not 1 <= line <= len(starts) or column < 0:
         raise ValueError(f"no position {position} in a text of {len(starts) - 1} lines")
@@ -220,8 +220,8 @@ def _end_of_arguments(text: str, call: ast.Call) -> tuple[Position, str]:
     ends = sorted(span(text, one)[1] for one in given)
     if not ends:
         return (line, column - 1), ""
-    starts = _offsets(text)
-    behind = text[_offset(starts, ends[-1]) : _offset(starts, (line, column - 1))].strip()
+    starts = offsets(text)
+    behind = text[offset_of(starts, ends[-1]) : offset_of(starts, (line, column - 1))].strip()
     if behind in ("", ","):
         return ends[-1], ", "
     return (line, column - 1), "" if behind.endswith(",") else ", "
@@ -307,12 +307,12 @@ def apply(text: str, edits: Iterable[TextEdit]) -> str:
     ValueError
         Two edits overlap, or one lies outside of the text.
     """
-    starts, ordered = _offsets(text), in_order(edits)
+    starts, ordered = offsets(text), in_order(edits)
     for one, next_one in zip(ordered, ordered[1:]):
         if next_one.start < one.end:
             raise ValueError(f"edits overlap at {next_one.start}")
     for edit in reversed(ordered):
-        first, last = _offset(starts, edit.start), _offset(starts, edit.end)
+        first, last = offset_of(starts, edit.start), offset_of(starts, edit.end)
         text = text[:first] + edit.new + text[last:]
     return text
 
@@ -393,7 +393,7 @@ def written(text: str, edits: Iterable[TextEdit]) -> list[int]:
 
 def _changes(text: str, edits: Iterable[TextEdit]) -> Iterator[tuple[int, list[tuple[str, str]]]]:
     """For edits that touch the same lines: the first of these, and (sign, line) for each that was or is there."""
-    lines, starts = with_ends(text), _offsets(text)
+    lines, starts = with_ends(text), offsets(text)
     for group in _groups(lines, in_order(edits)):
         first, last = group[0].start[0], max(map(_last_line, group))
         if all(edit.start == edit.end for edit in group):

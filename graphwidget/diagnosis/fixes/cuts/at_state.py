@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from graphwidget.diagnosis.fixes.cuts.cut import Cut, CuttingContext
+from graphwidget.diagnosis.fixes.cuts.inner_loops import first_in_pass
 from graphwidget.diagnosis.fixes.cuts.state import Use, edges, with_the_name
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.paths import local
@@ -41,17 +42,22 @@ def _before_use(context: CuttingContext, use: Use) -> Cut | None:
         sure = sure and (not elements or context.detaching.sure(names))
         if context.detaching.is_field(path) and any(line.startswith(f"{path} = ") for line in new):
             return None
-        condition = when_tensor(context.cells, (use.spot[0], use.statement.lineno), path)
+        first = first_in_pass(context, use.spot, use.statement, use.paths)
+        condition = when_tensor(context.cells, (use.spot[0], (first[0] if first else use.statement).lineno), path)
         if condition:
             new = [f"if {condition}:", *(f"    {line}" for line in new)]
         lines += new
     gone = edges(context, use)
-    if not lines or not gone:
+    before = first_in_pass(context, use.spot, use.statement, use.paths)
+    if not lines or not gone or before is None:
         return None
+    statement, heads = before
+    for head in reversed(heads):
+        lines = [f"{head}:", *(f"    {line}" for line in lines)]
     shown = short("; ".join(line.strip() for line in lines).replace(":; ", ": "), 120)
-    sentence = f"Cut the graph between passes: {shown} before In[{use.spot[0]}], line {use.statement.lineno}."
-    edits = text_edit.insert_before(use.spot[0], text, use.statement, lines)
-    return Cut(sentence, (use.spot[0], use.statement.lineno), edits, gone, sure=sure)
+    sentence = f"Cut the graph between passes: {shown} before In[{use.spot[0]}], line {statement.lineno}."
+    edits = text_edit.insert_before(use.spot[0], text, statement, lines)
+    return Cut(sentence, (use.spot[0], statement.lineno), edits, gone, sure=sure)
 
 
 def _inside(context: CuttingContext, name: str) -> list[str]:

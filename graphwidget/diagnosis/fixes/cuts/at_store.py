@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from graphwidget.diagnosis.fixes.cuts.cut import Cut, CuttingContext
+from graphwidget.diagnosis.fixes.cuts.inner_loops import cuts_steps
 from graphwidget.diagnosis.fixes.cuts.state import Use, edges, with_the_name
 from graphwidget.diagnosis.source import containers, text_edit
 from graphwidget.diagnosis.source import syntax as source
@@ -198,6 +199,8 @@ def _cut(context: CuttingContext, use: Use, path: str, store: _Store, gone: froz
     cell, statement, target = store
     text, written = context.cells[cell], ast.unparse(target)
     value, element = source.given_to(statement, written)
+    if cuts_steps(context, (cell, statement.lineno), (written,)):
+        return
     names = [name for name in context.paths if use.means(path, name)]
     if not gone:
         return
