@@ -33,6 +33,7 @@ from graphwidget.diagnosis.findings.silences import (
     flat,
     starved,
     unheld,
+    zero_flow,
 )
 from graphwidget.diagnosis.findings.silences.steps import (
     closure,
@@ -103,6 +104,7 @@ DETECTORS: tuple[Detector, ...] = (
     late_parameter.find,
     computed_parameter.find,
     flat.find,
+    zero_flow.find,
     constant.find,
     constant_penalty.find,
     kept_grads.find,
