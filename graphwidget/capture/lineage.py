@@ -24,6 +24,7 @@ from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from graphwidget import torch_internals as internals
+from graphwidget.capture.zero_flow import ZeroFlow
 from graphwidget.model import FrozenModule, Lineage, MeasuredCut, TextLine
 
 __all__ = ["LineageMode"]
@@ -102,6 +103,7 @@ class LineageMode(TorchFunctionMode):
         self._stepped: weakref.WeakSet[Any] = weakref.WeakSet()  # optimizers that have made a step
         self._positions = WeakTensorKeyDictionary()  # parameter -> as in `MeasuredCut.positions`
         self._count = 0  # of optimizers that have made a step, in all
+        self._zero_flow = ZeroFlow()
         self._cleared: list[weakref.ref[Any]] = []  # whose gradients were cleared since the last call
 
     def begin(self) -> None:
@@ -110,9 +112,10 @@ class LineageMode(TorchFunctionMode):
         self._watch_parameters()
         self.__enter__()
 
-    def called(self, outputs: Any = ()) -> None:
-        """A backward call on these begins, and it is not the one that is asked for."""
+    def called(self, n: int, outputs: Any = ()) -> None:
+        """The backward call n on these begins, and it is not the one that is asked for."""
         self._cleared.clear()
+        self._zero_flow.before_call(n, outputs)
         for one in _tensors((outputs,)):
             for cut in self._went_into.get(one, ()):
                 cut.used = True
@@ -133,10 +136,12 @@ class LineageMode(TorchFunctionMode):
         self._handle = register_optimizer_step_post_hook(self._step)
 
     def _step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        parameters = [one for group in optimizer.param_groups for one in group["params"]]
+        self._zero_flow.step(parameters)
         if optimizer in self._stepped:
             return
         self._stepped.add(optimizer)
-        for at, parameter in enumerate(one for group in optimizer.param_groups for one in group["params"]):
+        for at, parameter in enumerate(parameters):
             self._positions[parameter] = (*self._positions.get(parameter, ()), (self._count, at))
         self._count += 1
         for cut in self._cuts.values():  # the optimizer may be gone at the end
@@ -319,7 +324,7 @@ class LineageMode(TorchFunctionMode):
             FrozenModule(name, self._switched_off.get(first, ())) for name, first in _modules_of(meant, frames)
         )
         everything = tuple(_as_measured(cut, wanted) for cut in sorted(self._cuts.values(), key=lambda cut: cut.last))
-        return Lineage(call, root, frozen, everything)
+        return Lineage(call, root, frozen, everything, self._zero_flow.found())
 
     def _wanted(self) -> set[int]:
         """The ids of the parameters that the optimizer of this call trains."""

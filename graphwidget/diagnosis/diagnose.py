@@ -34,6 +34,7 @@ from graphwidget.diagnosis.findings.silences import (
     starved,
     ungiven,
     unheld,
+    zero_flow,
 )
 from graphwidget.diagnosis.findings.silences.steps import (
     closure,
@@ -105,6 +106,7 @@ DETECTORS: tuple[Detector, ...] = (
     late_parameter.find,
     computed_parameter.find,
     flat.find,
+    zero_flow.find,
     constant.find,
     constant_penalty.find,
     kept_grads.find,

@@ -89,4 +89,5 @@ def _ran(asked: Asked, record: Record, findings: Sequence[Finding], tracker: Tra
         events=tracker.events,
         memory=memory_of_this_process(),
         cell_of=journal.cell,
+        zero_grads=tracker.write_recorder.zero_grads(),
     )

@@ -106,7 +106,7 @@ class _Watch:
         if self._mode is not None:
             if not any(getattr(one, "requires_grad", True) for one in _each(outputs)):
                 self._no_graph = self._lineage(n, outputs)
-            self._mode.called(outputs)
+            self._mode.called(n, outputs)
         self._values.append(_value(outputs))
 
     def stop(self, ended: str, tracker: Any) -> None:

@@ -45,6 +45,7 @@ __all__ = [
     "number_of_inputs",
     "outputs_of",
     "saved_by_custom",
+    "saved_value",
     "sequence_numbers",
     "slot_names",
     "slot_readers",
@@ -197,6 +198,12 @@ hook_of_slot, data_of_slot = _reader_of_slot("unpack_hook"), _reader_of_slot("da
 def is_output_slot(shown: str) -> bool:
     """Whether a slot of a generated node holds an output of that node: torch names it after the output."""
     return shown.startswith(("result", "output", "values", "indices", "log_sumexp", "logsumexp"))
+
+
+def saved_value(node: Any, shown: str) -> Any:
+    """What a generated node has saved under a name: a tensor or a number. None: nothing, or a hook has packed it."""
+    raw = getattr(node, "_raw_saved_" + shown, None)
+    return None if raw is not None and hook_of_slot(raw) is not None else getattr(node, "_saved_" + shown, None)
 
 
 def unpacking_attribute(node: Any, shown: str) -> str | None:

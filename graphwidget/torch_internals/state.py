@@ -17,6 +17,7 @@ __all__ = [
     "TorchDispatchMode",
     "checks_nan",
     "dispatch_mode",
+    "modes_would_see",
     "grad_mode",
     "next_number",
     "no_collection",
@@ -43,6 +44,18 @@ _NO_QUESTIONS = "What in-place writes into views hide (whether they were release
 TorchDispatchMode: Any = find("torch.utils._python_dispatch.TorchDispatchMode", _NO_QUESTIONS, object)
 _push_mode = find("torch._C._push_on_torch_dispatch_stack", _NO_QUESTIONS, None)
 _pop_mode = find("torch._C._pop_torch_dispatch_stack", _NO_QUESTIONS, None)
+
+
+_modes = find(
+    "torch._C._len_torch_dispatch_stack",
+    "That a step went by gradients of zeros is not noticed.",
+    lambda: 1,
+)
+
+
+def modes_would_see() -> bool:
+    """Whether the user's own dispatch modes would see what is computed now."""
+    return bool(_modes())
 
 
 def sequence_nr() -> int:

@@ -55,6 +55,8 @@ class Ran:
         The ticks of its timeline, with the bytes of saved tensors.
     cell_of
         Turns the number by which the record knows a cell into that of the program's cell.
+    zero_grads
+        Whether optimizers made steps by gradients of zeros.
     followed
         How many seconds it took when values were followed from operation to operation; None: they were not.
     """
@@ -68,6 +70,7 @@ class Ran:
     events: Sequence[Event] = ()
     memory: int = 0
     cell_of: Callable[[int | None], int | None] = lambda number: number
+    zero_grads: bool = False
     followed: float | None = None
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwidget.diagnosis.diagnose import diagnose
-from graphwidget.model import FrozenModule, Lineage, MeasuredCut, TextLine
+from graphwidget.model import FrozenModule, Lineage, MeasuredCut, MeasuredZeros, TextLine
 from graphwidget.trials.attempt import MEMORY, START, Ran, run
 from graphwidget.trials.rerun import Job
 from graphwidget.trials.supervised import Limits
@@ -22,8 +22,9 @@ SECONDS = 10.0  # that it may take, if the program itself took less than a quart
 
 
 def wants_lineage(ran: Ran) -> bool:
-    """Whether a finding depends on which line cut the graph."""
-    return any(finding.kind == "no_grad" for finding in ran.findings) or bool(ran.record.starved or ran.record.idle)
+    """Whether a finding depends on which line cut the graph, or made gradients zero."""
+    no_graph = any(finding.kind == "no_grad" for finding in ran.findings)
+    return no_graph or ran.zero_grads or bool(ran.record.starved or ran.record.idle)
 
 
 def with_lineage(ran: Ran, seconds: float | None) -> Ran:
@@ -82,7 +83,8 @@ def _lineage_of(
 
 def _read(fields: Mapping[str, Any]) -> Lineage:
     frozen = tuple(FrozenModule(one["name"], _lines(one)) for one in fields["frozen"])
-    return Lineage(fields["call"], _cuts(fields["behind_root"]), frozen, _cuts(fields["cuts"]))
+    zeros = tuple(MeasuredZeros(**{**one, "leaves": tuple(one["leaves"])}) for one in fields["zeros"])
+    return Lineage(fields["call"], _cuts(fields["behind_root"]), frozen, _cuts(fields["cuts"]), zeros)
 
 
 def _cuts(found: list[Mapping[str, Any]]) -> tuple[MeasuredCut, ...]:

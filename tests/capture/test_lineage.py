@@ -112,7 +112,7 @@ def test_the_optimizer_whose_gradients_were_cleared_says_what_is_wanted(program:
     found = program.mode.measured(0, (loss,), [sys._getframe()])
     assert [cut.wanted for cut in found.behind_root] == [False]
     assert [(one.name, one.lines[0].line) for one in found.frozen] == [("critic", 1)]
-    program.mode.called()
+    program.mode.called(0)
     of_actor.zero_grad()
     found = program.mode.measured(0, (loss,), [sys._getframe()])
     assert [cut.wanted for cut in found.behind_root] == [True] and found.frozen == ()
@@ -159,7 +159,7 @@ def test_a_parameter_is_known_by_its_place_in_an_optimizer_that_is_gone(program:
         opt = torch.optim.SGD([*other.parameters(), first.weight], lr=0.1)
         program.at(1)
         loss = (first(torch.ones(1, 2)).detach() * other(torch.ones(1, 2))).sum()
-        program.mode.called(loss)
+        program.mode.called(0, loss)
         loss.backward()
         opt.step()
 
@@ -175,7 +175,7 @@ def test_what_no_call_goes_by_is_not_used(program: Program) -> None:
     program.at(2)
     leaf = (w * 2).detach().requires_grad_()
     program.at(3)
-    program.mode.called((leaf * 3).sum())
+    program.mode.called(0, (leaf * 3).sum())
     used = {cut.lines[0].line: cut.used for cut in program.mode.measured(None).cuts}
     assert used == {1: False, 2: True}
 
@@ -186,7 +186,7 @@ def test_a_statistic_that_is_kept_in_place_is_not_what_a_call_lacks(program: Pro
     with torch.no_grad():
         mean.lerp_(w * 2, 0.1)
     program.at(2)
-    program.mode.called(((w - mean) ** 2).sum())
+    program.mode.called(0, ((w - mean) ** 2).sum())
     assert not any(cut.used for cut in program.mode.measured(None).cuts if cut.by == "lerp_")
 
 
@@ -196,7 +196,7 @@ def test_what_has_only_the_form_of_a_value_does_not_come_from_it(program: Progra
     with torch.no_grad():
         state = w * 2
     program.at(2)
-    program.mode.called((torch.zeros_like(state) + w.new_zeros(3) + w).sum())
+    program.mode.called(0, (torch.zeros_like(state) + w.new_zeros(3) + w).sum())
     cuts = program.mode.measured(None).cuts
     assert [(cut.lines[0].line, cut.used) for cut in cuts] == [(1, False)]
 
@@ -220,7 +220,7 @@ def test_what_has_only_the_shape_of_a_value_leaves_no_graph(program: Program) ->
 
 
 def in_loss(program: Program, loss: torch.Tensor) -> list[tuple[int, str]]:
-    program.mode.called(loss)
+    program.mode.called(0, loss)
     return [(cut.lines[0].line, cut.by) for cut in program.measured(loss).cuts if cut.used]
 
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import linecache
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from graphwidget.capture.tracker import Tracker
+from graphwidget.capture.zero_flow import ZeroFlow
 from graphwidget.diagnosis.diagnose import diagnose
 from graphwidget.engine.forecast import forecast
-from graphwidget.model import Finding, Record
+from graphwidget.model import Finding, Lineage, Record
 
 TESTS = str(Path(__file__).parents[1])
 
-__all__ = ["findings_of", "record_of", "said"]
+__all__ = ["findings_of", "record_of", "said", "with_zero_flow"]
 
 
 def findings_of(*cells: str, **names: Any) -> tuple[Finding, ...]:
@@ -28,10 +32,29 @@ def record_of(*cells: str) -> Record:
     return _run(cells, {})[0]
 
 
-def _run(cells: tuple[str, ...], names: dict[str, Any]) -> tuple[Record, tuple[Finding, ...]]:
+def with_zero_flow(*cells: str) -> tuple[Finding, ...]:
+    """The findings of cells, with what is measured of gradients of zeros in the same run."""
+    flow = ZeroFlow()
+    steps = register_optimizer_step_post_hook(lambda optimizer, *_: flow.step(held(optimizer)))
+    try:
+        record = _run(cells, {}, flow.before_call)[0]
+    finally:
+        steps.remove()
+    return diagnose(replace(record, lineage=Lineage(None, zeros=flow.found())))
+
+
+def held(optimizer: Any) -> list[Any]:
+    """The parameters of an optimizer."""
+    return [one for group in optimizer.param_groups for one in group["params"]]
+
+
+def _run(
+    cells: tuple[str, ...], names: dict[str, Any], begins: Callable[[int, Any], None] | None = None
+) -> tuple[Record, tuple[Finding, ...]]:
     space: dict[str, Any] = {"__name__": "__main__", "torch": torch, "nn": torch.nn, **names}
     tracker = Tracker(lambda: space, forecaster=forecast, diagnose=diagnose)
     tracker.code(left_out=[TESTS])  # the tests are no part of the program
+    tracker.log.begins = begins
     tracker.start()
     torch.manual_seed(0)
     try:

@@ -20,6 +20,7 @@ from graphwidget.capture.writes.log import WriteLog
 from graphwidget.capture.writes.starved import Starved
 from graphwidget.capture.writes.unheld import Unheld
 from graphwidget.capture.writes.watched import WatchedTensors
+from graphwidget.capture.writes.zero_grads import ZeroGrads
 from graphwidget.model import Place, Write
 
 __all__ = ["OptimizerSteps"]
@@ -115,6 +116,7 @@ class OptimizerSteps:
         self.idle: dict[int, Write] = {}
         self.starved, self.unheld = Starved(watched), Unheld(watched)
         self.kept_grads = KeptGrads(watched, log.calls)
+        self.zero_grads = ZeroGrads()
 
     def install(self) -> None:
         """Begin to record steps, if torch's optimizers are loaded."""
@@ -184,6 +186,7 @@ class OptimizerSteps:
         self.starved.step(optimizer, parameters, place_now)
         self.unheld.step(optimizer, parameters, place_now)
         self.kept_grads.step(optimizer, parameters, place_now)
+        self.zero_grads.step(optimizer, parameters)
         if self._is_usual(optimizer, parameters, frame):
             return
         self._usual.pop(id(optimizer), None)

@@ -126,6 +126,10 @@ class WriteRecorder:
         """Return parameters whose gradients were never cleared between the steps of their optimizer."""
         return self.steps.kept_grads.found()
 
+    def zero_grads(self) -> bool:
+        """Return whether a step was made by gradients of zeros. It reads those that are there now: not in a loop."""
+        return self.steps.zero_grads.seen()
+
     # ---------------------------------------------------------------- events
 
     def install(self) -> None:

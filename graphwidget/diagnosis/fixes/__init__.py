@@ -94,6 +94,7 @@ FIX_IDS = {
     "call_it": "call a method that is only named",
     "straight_through": "pass a gradient straight through",
     "reparametrize": "draw in a way that has a derivative",
+    "sigmoid": "use a sigmoid for a single score",
     # graphs pile up
     "del_variable": "let go of a variable",
     "set_grad_none": "set a `.grad` to None",
@@ -114,6 +115,7 @@ CHOICES = frozenset(
         "new_optimizer",
         "reparametrize",
         "return_all_gradients",
+        "sigmoid",
         "skip_none",
         "straight_through",
         "unfreeze",

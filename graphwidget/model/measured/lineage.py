@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["FrozenModule", "Lineage", "MeasuredCut", "TextLine"]
+__all__ = ["FrozenModule", "Lineage", "MeasuredCut", "MeasuredZeros", "TextLine"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,39 @@ class MeasuredCut:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredZeros:
+    """A node at which a gradient arrived, and that passed only zeros on to parameters, in all calls that were watched.
+
+    No other way gave these parameters another gradient in any step of their optimizer.
+
+    Attributes
+    ----------
+    call
+        The n of the first such call.
+    node, name
+        Which node it is: its position among those behind the roots, breadth first, and its name.
+    leaves
+        The parameters, by the positions of their AccumulateGrad nodes.
+    steps
+        How many steps of their optimizer there were, at least 2.
+    why
+        What its inputs were, as far as that explains it: ``"one"``, a softmax over a single value; ``"outside"`` of
+        a range or below zero; ``"zeros"``, the other factor was zero; ``"masked"``; ``"cancel"``, several gradients
+        arrived whose sum is zero. Empty: it is not known.
+    dim
+        The dimension of a softmax, not below 0; -1: it is another node.
+    """
+
+    call: int
+    node: int
+    name: str
+    leaves: tuple[int, ...]
+    steps: int
+    why: str = ""
+    dim: int = -1
+
+
+@dataclass(frozen=True, slots=True)
 class FrozenModule:
     """A module of which parameters that should be trained do not require grad.
 
@@ -84,9 +117,12 @@ class Lineage:
         Modules behind its root that should be trained and are frozen.
     cuts
         All cuts, in their order.
+    zeros
+        Nodes that let no gradient but zero pass.
     """
 
     call: int | None
     behind_root: tuple[MeasuredCut, ...] = ()
     frozen: tuple[FrozenModule, ...] = ()
     cuts: tuple[MeasuredCut, ...] = ()
+    zeros: tuple[MeasuredZeros, ...] = ()

@@ -17,7 +17,7 @@ from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, lasting_name, names, short, spoken, where
 from graphwidget.model import BackwardCall, Finding, Fix, Kind, NodeFacts, Place, Record, Snapshot
 
-__all__ = ["find"]
+__all__ = ["find", "is_flat"]
 
 MOST_NAMED = 4
 
@@ -88,7 +88,7 @@ def _below(graph: Snapshot, starts: list[int], *, stop: bool) -> tuple[set[int],
         node = stack.pop()
         if node in seen or node in borders:
             continue
-        if stop and graph.kind[node] == Kind.FUNCTION and _is_flat(graph, node):
+        if stop and graph.kind[node] == Kind.FUNCTION and is_flat(graph, node):
             borders[node] = None
             continue
         seen.add(node)
@@ -96,7 +96,7 @@ def _below(graph: Snapshot, starts: list[int], *, stop: bool) -> tuple[set[int],
     return seen, list(borders)
 
 
-def _is_flat(graph: Snapshot, node: int) -> bool:
+def is_flat(graph: Snapshot, node: int) -> bool:
     """Whether the derivative is zero. That of `sgn` of complex numbers is not."""
     if not _FLAT.match(graph.name_of(node)):
         return False
