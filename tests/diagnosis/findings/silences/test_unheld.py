@@ -324,3 +324,23 @@ def test_beside_an_optimizer_that_no_line_makes_a_module_of_its_own_is_an_inform
     (found,) = findings_of(made, step)
     assert found.severity == "info" and found.names == ("self.more.weight", "self.more.bias")
     assert "A library made the optimizer." in found.text and "`self.more.requires_grad_(False)`" in found.fixes[0].text
+
+
+AVERAGE = """
+import copy
+class Average:
+    def __init__(self, net):
+        self.shadow, self.online = net, copy.deepcopy(net)
+        self.shadow.requires_grad_(False)
+"""
+
+
+def test_an_optimizer_of_what_was_copied_holds_nothing_that_is_trained() -> None:
+    """The copy's path holds an attribute of the name of the variable that the optimizer was made of, or not."""
+    step = "for _ in range(4):\n    opt.zero_grad()\n    {}(torch.ones(2, 3)).sum().backward()\n    opt.step()"
+    for attribute in ("online", "net"):
+        cells = (AVERAGE.replace("online", attribute), f"net = nn.Linear(3, 1)\n{OPTIMIZER}\naverage = Average(net)")
+        (found,) = findings_of(*cells, step.format(f"average.{attribute}"))
+        assert found.headline == "`opt.step()` changed nothing." and found.cause is not None
+        assert (found.cause.cell, found.cause.line) == (1, 5)
+        assert f"parameters of `average.{attribute}`" in found.fixes[0].text

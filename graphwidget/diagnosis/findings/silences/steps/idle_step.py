@@ -11,7 +11,7 @@ from graphwidget.diagnosis.findings.silences import unheld
 from graphwidget.diagnosis.findings.silences.cut_before_root import cut_before_root, uncut
 from graphwidget.diagnosis.findings.silences.inner_gradients import graphs_built, inner_gradients, said_of
 from graphwidget.diagnosis.findings.silences.steps import made_anew
-from graphwidget.diagnosis.findings.silences.unheld.leaves import Line
+from graphwidget.diagnosis.findings.silences.unheld.leaves import Line, around
 from graphwidget.diagnosis.findings.silences.unheld.replaced import replaced_at
 from graphwidget.diagnosis.no_graph.way_forward import why_cut
 from graphwidget.diagnosis.source import paths, text_edit
@@ -30,7 +30,8 @@ def find(record: Record) -> Iterator[Finding]:
 
     None if all leaves that the backward reached have a finding already: that one says why no optimizer holds them.
     """
-    known = {name for finding in unheld.find(record) for name in finding.names} if record.idle else set[str]()
+    others = [one for one in unheld.find(record) if one.severity == "warning"] if record.idle else []
+    known = {name for finding in others for name in finding.names}
     latest = Cells.of(record).latest
     for step in record.idle:
         ran = any(one.run == step.place.run for one in latest)
@@ -141,12 +142,29 @@ def _copied(record: Record, given: tuple[str, ...], named: tuple[str, ...]) -> P
                 made = any(called.rsplit(".", 1)[-1] == "deepcopy" for called in source.calls_in(value))
                 if made and source.names_in(value) & originals:
                     return place_of(run, statement.lineno)
-    return None
+    return _only_copy(record) if _parts_of(given) == _parts_of(named) else None
+
+
+def _only_copy(record: Record) -> Place | None:
+    """Return the only line of the program that copies with ``deepcopy``."""
+    found = {
+        place_of(run, node.lineno)
+        for run in Cells.of(record).latest
+        for node in source.nodes_of(run.source)
+        if isinstance(node, ast.Call) and source.last_name(ast.unparse(node.func)) == "deepcopy"
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+def _parts_of(leaves: tuple[str, ...]) -> set[str]:
+    """Return the names of leaves within the object around them."""
+    whole = around(leaves)
+    return {path.removeprefix(whole) for path in leaves} if whole else set(leaves)
 
 
 def _of_the_copy(record: Record, owner: str, given: tuple[str, ...], named: tuple[str, ...]) -> Fix:
     """Return a fix that gives the optimizer the parameters of the copy."""
-    new, old = paths.root_of(given[0]), paths.root_of(named[0])
+    new, old = around(given) or paths.root_of(given[0]), around(named) or paths.root_of(named[0])
     text = f"Make the optimizer of the parameters of `{new}`, or compute the loss with `{old}`."
     for run in Cells.of(record).latest:
         for statement in source.assignments(run.source, owner)[-1:]:

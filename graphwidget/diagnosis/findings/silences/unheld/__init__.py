@@ -69,5 +69,6 @@ def find(record: Record) -> Iterator[Finding]:
             others.append(leaf)
     for maker, leaves in made.values():
         yield made_too_early(record, maker, leaves)
-    if others and not any(call.result == "raised" for call in record.calls):  # beside an error it would distract
+    told = record.idle or any(call.result == "raised" for call in record.calls)
+    if others and not told:  # beside an error, or a step that changes nothing, it would distract
         yield from left_out(next(iter(makers), None), others)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+import os.path
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.wording import names, place_of, short, spoken, where
 from graphwidget.model import CellRun, Finding, Fix, Place, Record, UnheldLeaf
 
-__all__ = ["Line", "classes_in", "finding_of", "named", "parts_of", "torch_nn"]
+__all__ = ["Line", "around", "classes_in", "finding_of", "named", "parts_of", "torch_nn"]
 
 MOST_NAMED = 4
 
@@ -37,6 +39,15 @@ def parts_of(path: str) -> list[str]:
 def named(leaves: list[UnheldLeaf]) -> tuple[str, ...]:
     found = dict.fromkeys(spoken(leaf.path) for leaf in leaves)
     return tuple(sorted(found, key=lambda path: (not path.endswith("weight"), path)))
+
+
+def around(paths: Iterable[str]) -> str:
+    """The innermost object around all leaves; empty if that is none whose parameters these are."""
+    inside = [f"{spoken(path).rpartition('.')[0] or spoken(path)}." for path in paths]
+    common = os.path.commonprefix(inside)
+    cut = max(common.rfind("."), common.rfind("["))
+    whole = common[:cut] if cut > 0 else ""
+    return "" if whole in ("self", "cls") else whole
 
 
 def classes_in(run: CellRun) -> list[ast.ClassDef]:

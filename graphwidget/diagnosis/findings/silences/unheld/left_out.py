@@ -7,12 +7,11 @@ losses that begin as ones, a temperature.
 from __future__ import annotations
 
 import ast
-import os.path
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from graphwidget.diagnosis.findings.silences.unheld.leaves import Line, finding_of, named, parts_of
+from graphwidget.diagnosis.findings.silences.unheld.leaves import Line, around, finding_of, named, parts_of
 from graphwidget.diagnosis.findings.silences.unheld.replaced import given_of, takes_all
 from graphwidget.diagnosis.source import syntax, text_edit
 from graphwidget.diagnosis.source.paths import root_of
@@ -110,7 +109,7 @@ def _added(maker: Line, new: str, root: str) -> Edits:
 def _maybe_meant(maker: Line | None, leaves: list[UnheldLeaf]) -> Finding:
     shown = named(leaves)
     they, them = ("it", "it") if len(shown) == 1 else ("they", "them")
-    whole = _around(leaves)
+    whole = around([leaf.path for leaf in leaves])
     frozen = f"`{whole}.requires_grad_(False)`" if whole else "`requires_grad_(False)` of each"
     fix = Fix(
         "new_optimizer",
@@ -120,12 +119,3 @@ def _maybe_meant(maker: Line | None, leaves: list[UnheldLeaf]) -> Finding:
         at(_cause(maker, leaves)),
     )
     return replace(finding_of(shown, _cause(maker, leaves), _held_instead(maker), leaves, fix), severity="info")
-
-
-def _around(leaves: list[UnheldLeaf]) -> str:
-    """The innermost object around all leaves; empty if that is none whose parameters these are."""
-    around = [spoken(leaf.path).rpartition(".")[0] or spoken(leaf.path) for leaf in leaves]
-    common = os.path.commonprefix([f"{one}." for one in around])
-    cut = max(common.rfind("."), common.rfind("["))
-    whole = common[:cut] if cut > 0 else ""
-    return "" if whole in ("self", "cls") else whole

@@ -14,7 +14,7 @@ from graphwidget.diagnosis.findings.silences.unheld.leaves import (
 )
 from graphwidget.diagnosis.source import syntax, text_edit
 from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.diagnosis.source.paths import is_assignable
+from graphwidget.diagnosis.source.paths import is_assignable, root_of
 from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, where
@@ -80,9 +80,14 @@ def _takes_all(given: ast.expr) -> bool:
 
 def is_of(maker: Line, path: str) -> bool:
     """Whether a leaf's path leads through a module that an optimizer was made of, with all its parameters."""
-    return any(
-        _leads_through(path, name) for given in given_of(maker) if _takes_all(given) for name in _modules_in(given)
-    )
+    modules = (name for given in given_of(maker) if _takes_all(given) for name in _modules_in(given))
+    return any(_leads_through(path, name) for name in modules if _may_be(maker, path, name))
+
+
+def _may_be(maker: Line, path: str, module: str) -> bool:
+    """Whether a path may begin with a module: a variable of the program's own is no attribute of that name."""
+    inside = syntax.function_at(maker.run.source, maker.statement.lineno) is not None
+    return inside or not module.isidentifier() or ":" in path or root_of(path) == module
 
 
 def _leads_through(path: str, module: str) -> bool:
