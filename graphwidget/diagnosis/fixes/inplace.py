@@ -134,9 +134,16 @@ def _made_after(record: Record, call: BackwardCall, graph: Snapshot, fresh: bool
 
 
 def _in_next_pass(write: Write, call: BackwardCall) -> bool:
-    """Whether the write follows the call in one loop, so that the next pass meets it."""
+    """Whether the write follows the call in one loop, so that the next pass meets it.
+
+    The lines are compared where the ways to both part: one line of the cell may call the function that has both.
+    """
     a, b = write.place, call.place
-    return a.run is not None and a.run == b.run and (a.outer_line or 0) >= (b.outer_line or 0)
+    ways = zip((*map(at, a.stack), at(a)), (*map(at, b.stack), at(b)))
+    one, other = next((pair for pair in ways if pair[0] != pair[1]), (at(a), at(b)))
+    if one is None or other is None or one[0] != other[0]:
+        one, other = outer_at(a) or (0, 0), outer_at(b) or (0, 0)
+    return a.run is not None and a.run == b.run and one[1] >= other[1]
 
 
 def _forward_again(setting: Setting, write: Write, fresh: bool) -> Fix | None:

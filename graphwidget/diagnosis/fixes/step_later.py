@@ -10,6 +10,7 @@ from graphwidget.diagnosis.fixes.writes import another_write, works_without
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, short, source_line, where
 from graphwidget.engine.what_if import reachable
@@ -27,14 +28,19 @@ def step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Write
     cell = Cells.of(record).text(place.cell)
     step = _step(cell, place.line)
     moved = _on_same_line(cell, step) if step is not None else []
-    if _read_before_call(record, call, write, moved) or _in_another_loop(record, call, write, step):
+    if (
+        _read_before_call(record, call, write, moved)
+        or _used_before_call(record, call, write)
+        or _in_another_loop(record, call, write, step)
+    ):
         return None  # its targets are read before the call; or it runs in each pass of a loop
     resets = _own_resets(record, call, write, moved)
     if mixes and not _cleared(record, call, graph, write) <= set(map(_owner, moved)):
         works = False  # what another optimizer clears in between, the step needs
     spot = at(place)
     edits: Edits = ()
-    if step is not None and place.cell is not None and (place.cell, place.line) == (place.outer_cell, place.outer_line):
+    by_cell = (place.cell, place.line) == (place.outer_cell, place.outer_line)
+    if step is not None and place.cell is not None and (by_cell or _in_one_function(place, call.place)):
         spot, edits = (place.cell, step.lineno), _moved(record, place.cell, moved, resets, call)
     by = (
         short("; ".join(map(ast.unparse, moved))) if step is not None and not hasattr(step, "body") else short(write.by)
@@ -56,8 +62,10 @@ def step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Write
     )
 
 
-def _elsewhere(line: tuple[object, ...], found: tuple[Write, ...], _: Place | None) -> list[Write]:
-    return [write for write in found if source_line(write.place) != line]
+def _in_one_function(a: Place, b: Place) -> bool:
+    """Whether one call of a function of the program runs both lines."""
+    same = (a.cell, a.function, list(map(at, a.stack))) == (b.cell, b.function, list(map(at, b.stack)))
+    return bool(a.function) and same
 
 
 def adds_to_its_gradients(graph: Snapshot, call: BackwardCall, write: Write) -> bool:
@@ -117,6 +125,21 @@ def _read_before_call(record: Record, call: BackwardCall, write: Write, steps: l
         if any(assigned & source.names_read(s) for s in between):
             return True
     return False
+
+
+def _used_before_call(record: Record, call: BackwardCall, write: Write) -> bool:
+    """Whether a line between a write and the call uses what the write has filled: ``target(x)`` after a copy to it.
+
+    A step is meant for the next pass. What is copied to an object may be meant for the next line.
+    """
+    place, there = write.place, call.place
+    if write.optimizer or ".grad" in write.by or place.cell != there.cell:
+        return False
+    holders = {re.match(r"(?:self\.)?\w+", local(path)) for path in write.paths}
+    names = {found[0] for found in holders if found is not None}
+    lines = source.between(Cells.of(record).text(place.cell), place.line or 0, (there.line or 0) - 1)
+    clears = (s for s in lines if not any(called.endswith(".zero_grad") for called in source.calls_in(s)))
+    return any(names & source.paths_read(s) for s in clears)
 
 
 def _moved(

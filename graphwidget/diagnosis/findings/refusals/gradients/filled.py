@@ -16,6 +16,7 @@ from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.wording import short
 from graphwidget.model import Fix
 
 __all__ = ["fix_of", "is_filled"]
@@ -67,10 +68,16 @@ def fix_of(failure: Failure, name: str, verified: bool) -> Fix:
     """Make the buffer without the flag, in the one line that makes it with it; else write to a copy."""
     made = list(_made_with_flag(failure, name))
     if len(made) != 1 or _is_asked_for(failure, name):
+        new, clone = inplace.out_of_place(failure.text), f"{name} = {name}.clone()"
+        own = not made and name in _own_names(failure)
+        edits = failure.rewritten(new) if own and new else _preceded(failure, clone) if own else ()
+        how = f"{short(new)} in place of {short(failure.text)}" if own and new else f"`{clone}` before the first write"
+        other = f", or make `{name}` without `requires_grad=True`" if made else ""
         return failure.fix(
-            "clone_before_inplace",
-            f"Write to a tensor that is no leaf: `{name} = {name}.clone()` before the first write, or make `{name}` "
-            "without `requires_grad=True`. Under `no_grad`, what is written would get no gradient.",
+            "out_of_place" if own and new else "clone_before_inplace",
+            f"Write to a tensor that is no leaf: {how}{other}. Under `no_grad`, what is written would get no gradient.",
+            edits,
+            verified=verified,
         )
     cell, line, edits = made[0]
     return Fix(
@@ -81,6 +88,29 @@ def fix_of(failure: Failure, name: str, verified: bool) -> Fix:
         (cell, line) if cell is not None else None,
         edits=edits,
     )
+
+
+def _own_names(failure: Failure) -> set[str]:
+    """The variables of the function, or the cell, that lines of it have made. What others have, they want modified."""
+    bodies = source.bodies_around(failure.cell, failure.place.line or 0)
+    bound: dict[str, list[ast.AST]] = {}
+    for one in source.own_statements(bodies[0] if bodies else []):
+        for name in source.targets(one):
+            if not isinstance(one, ast.AugAssign):
+                bound.setdefault(name, []).append(source.given(one) if isinstance(one, ast.Assign) else one)
+    return {name for name, made in bound.items() if all(isinstance(one, (ast.Call, ast.BinOp)) for one in made)}
+
+
+def _preceded(failure: Failure, clone: str) -> Edits:
+    """A line before the write, or before the loops around it: what they write is kept."""
+    line = failure.place.line or 0
+    around = source.loops_around(failure.cell, line)
+    within = source.function_at(failure.cell, line)
+    inside = [one for one in around if within is None or one.lineno > within[1].lineno]
+    name = clone.partition(" = ")[0]
+    again = [one for one in inside if any(name in source.targets(s) for s in source.own_statements(one.body))]
+    inside = inside[inside.index(again[-1]) + 1 :] if again else inside
+    return text_edit.insert_before(failure.place.cell, failure.cell, inside[0] if inside else line, [clone])
 
 
 def _made_with_flag(failure: Failure, name: str) -> Iterator[tuple[int | None, int, Edits]]:
