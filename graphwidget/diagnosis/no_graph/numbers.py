@@ -60,12 +60,16 @@ def _made_of(record: Record, line: _Line) -> list[tuple[CellRun, ast.stmt]]:
 
 
 def with_tensors(record: Record, cuts: Sequence[Cut]) -> Fix | None:
-    """The fix for lines that take numbers out of tensors; None where the first of these lines does not."""
+    """The fix for lines that take numbers out of tensors, if to leave out a word does not do.
+
+    None where the first of the lines takes none.
+    """
     taking = [_Line(one.run, one.statement, ()) for one in cuts if as_tensors.taken_by(one.statement)]
     if not taking or taking[0].statement is not cuts[0].statement or cuts[0].around is not None:
         return None
-    packing = (_Line(*made, ()) for one in taking for made in _made_of(record, one))
-    return _fix([*taking, *packing])
+    packing = [_Line(*made, ()) for one in taking for made in _made_of(record, one)]
+    alone = as_tensors.taken_by(taking[0].statement) in (["item"], ["float"]) and not packing
+    return None if alone else _fix([*taking, *packing])
 
 
 def _cause(meant: list[_Line], packing: _Line) -> Cause:
