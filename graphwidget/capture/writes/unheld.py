@@ -21,6 +21,7 @@ __all__ = ["Unheld"]
 MAX_HELD = 100_000  # parameters that are remembered as held
 MAX_LEAVES = 200
 MAX_BEGINNINGS = 200  # how often the steps are counted anew
+MAX_COMPARED = 10_000  # values of a leaf that are compared with each other
 
 _OF_OPTIMIZER = re.compile(r"\.(param_groups|state)\b")  # what an optimizer keeps its parameters in
 
@@ -149,5 +150,17 @@ class Unheld:
             leaf = seen.leaf()
             same = leaf is None or (version_of(leaf) == seen.version and not self._is_held(leaf))
             if seen.times > 1 and seen.place is not None and same:
-                found.append(UnheldLeaf(seen.path, seen.place, seen.orphans, seen.parameter, not self._optimizers))
+                by_hand, uniform = not self._optimizers, leaf is not None and _is_uniform(leaf)
+                found.append(UnheldLeaf(seen.path, seen.place, seen.orphans, seen.parameter, by_hand, uniform))
         return tuple(found)
+
+
+def _is_uniform(leaf: Any) -> bool:
+    """Whether all values of a small leaf are equal, as in ``torch.zeros(2)``; a single one is a round number."""
+    if not internals.has_plain_values(leaf) or not 0 < internals.count_of(leaf) <= MAX_COMPARED:
+        return False
+    with torch.no_grad(), internals.quiet():
+        values = leaf.detach().flatten()
+        first = complex(values[0].item())
+        round_ = first.imag == 0 and f"{first.real:.4g}" == f"{first.real:.6g}"  # what was learned has more digits
+        return bool((values == values[0]).all()) and (len(values) > 1 or round_)

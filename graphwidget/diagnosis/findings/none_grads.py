@@ -13,7 +13,7 @@ from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.paths import local
-from graphwidget.diagnosis.wording import at, place_of, short, where
+from graphwidget.diagnosis.wording import at, lasting_name, place_of, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Record, SlotState
 
 __all__ = ["of_none", "of_reads"]
@@ -112,6 +112,8 @@ def _grads_read(statement: ast.stmt) -> list[str]:
 
 def _of_no_leaf(failure: Failure, name: str, node: int | None) -> Finding:
     graph = failure.record.snapshot
+    lasting = _lasting(failure, name, node)
+    shown = f"`{name}`" if lasting == name else f"`{lasting}` (`{name}` in the line)"
     place = graph.place_of(node) if node is not None else None
     spot = at(place)
     text = failure.cells.text(spot[0]) if spot is not None else ""
@@ -131,17 +133,24 @@ def _of_no_leaf(failure: Failure, name: str, node: int | None) -> Finding:
             edits=edits,
         )
     elif node is None or _ran(failure.record, graph.uid[node]):
-        how = f"`{name}` was computed{failure.made(node)}: it is no leaf."
+        how = f"{shown} was computed{failure.made(node)}: it is no leaf."
         retained = _retained(name, node, spot, text, made_by)
         fix = retained if retained.edits else _retained_at_the_call(failure, name) or retained
         meant = _meant_as_leaf(spot, text, made_by)
     else:
-        how = f"`{name}` was computed{failure.made(node)}: it is no leaf. No backward has reached it since."
+        how = f"{shown} was computed{failure.made(node)}: it is no leaf. No backward has reached it since."
         sentence = f"Ask for it by `{name}.retain_grad()`, and run a backward that reaches it before you read it."
         fix = Fix("retain_grad", sentence, False, spot)
     text = f"{how} Backward writes `.grad` into leaves only."
     fixes = (fix,) if meant is None else (meant, fix)
-    return failure.finding(f"`{name}.grad` is None.", text, *fixes, kind="no_grad", tensor=name)
+    cause = place if spot is not None else None
+    return failure.finding(f"`{lasting}.grad` is None.", text, *fixes, kind="no_grad", tensor=name, cause=cause)
+
+
+def _lasting(failure: Failure, name: str, node: int | None) -> str:
+    """The name that a tensor keeps, where that of the line passes from one to the next."""
+    paths = tuple(owner.path for owner in failure.record.snapshot.owners if owner.node == node)
+    return lasting_name(failure.record, paths) if node is not None and paths else name
 
 
 def _retained(name: str, node: int | None, spot: tuple[int, int] | None, text: str, made_by: ast.stmt | None) -> Fix:

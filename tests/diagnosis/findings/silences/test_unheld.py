@@ -254,3 +254,73 @@ def test_a_tensor_that_only_the_optimizer_has_was_no_parameter_of_a_module() -> 
         "parts = {0: nn.Linear(3, 1)}\nnet = lambda x: parts[0](base(x))"
     )
     assert not [one for one in findings_of(made, LOOP) if "replaced" in one.text or "old ones" in one.text]
+
+
+UNIFORM = {
+    "weights of a loss": ("w = Weights()", "w(net(torch.ones(2, 3)))", "*w.parameters()"),
+    "one temperature": ("w = nn.Parameter(torch.tensor(2.0))", "net(torch.ones(2, 3)).mean() * w.exp()", "w"),
+}
+WEIGHTS = """
+class Weights(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale, self.shift = nn.Parameter(torch.ones(2)), nn.Parameter(torch.zeros(1))
+    def forward(self, x):
+        return (self.scale.exp().sum() * x.mean() + self.shift).sum()
+"""
+
+
+@pytest.mark.parametrize("what", UNIFORM)
+def test_what_is_uniform_was_never_trained_and_is_given_to_the_optimizer(what: str) -> None:
+    made, loss, new = UNIFORM[what]
+    step = f"for _ in range(4):\n    opt.zero_grad()\n    ({loss}).pow(2).backward()\n    opt.step()"
+    cells = (f"{WEIGHTS}\nnet = nn.Linear(3, 1)", made, OPTIMIZER, step)
+    (found,) = findings_of(*cells)
+    assert (
+        found.severity == "warning"
+        and "uniform" in found.text
+        and f"[*net.parameters(), {new}]" in apply(OPTIMIZER, found.fixes[0].edits)
+    )
+    assert said(*cells[:2], apply(OPTIMIZER, found.fixes[0].edits), step) == []
+
+
+def test_what_may_have_been_trained_before_is_an_information() -> None:
+    step = "for _ in range(4):\n    opt.zero_grad()\n    net(base(torch.ones(2, 3))).sum().backward()\n    opt.step()"
+    base = "base = nn.Sequential(nn.Linear(3, 3), nn.LayerNorm(3))\nnet = nn.Linear(3, 1)"
+    (found,) = findings_of(base, OPTIMIZER, step)
+    assert found.severity == "info" and len(found.names) == 4
+
+
+ADAPTED = """
+class Adapted(nn.Module):
+    def __init__(self, base):
+        super().__init__()
+        self.base = base.requires_grad_(False)
+        self.more = nn.Parameter(torch.randn(1, 3))
+    def forward(self, x):
+        return self.base(x) + x @ self.more.T
+def adapt(model):
+    for name, part in list(model.named_children()):
+        setattr(model, name, Adapted(part))
+    return model
+"""
+
+
+def test_parts_that_a_function_puts_into_a_module_come_too_late_for_its_optimizer() -> None:
+    made = f"net = nn.Sequential(nn.Linear(3, 1))\n{OPTIMIZER}\nnet = adapt(net)"
+    (found,) = findings_of(ADAPTED, made, LOOP)
+    assert found.severity == "warning" and found.names == ("net[0].more",)
+    mended = apply(made, found.fixes[0].edits)
+    assert mended.splitlines()[-1] == OPTIMIZER and said(ADAPTED, mended, LOOP) == []
+
+
+def test_beside_an_optimizer_that_no_line_makes_a_module_of_its_own_is_an_information() -> None:
+    made = "class Trainer: pass\nself = Trainer()\nself.more, net = nn.Linear(1, 1), nn.Linear(3, 1)\n" + (
+        "opt = vars(torch.optim)['SGD'](net.parameters(), lr=0.1)"
+    )
+    step = (
+        "for _ in range(4):\n    opt.zero_grad()\n    self.more(net(torch.ones(2, 3))).sum().backward()\n    opt.step()"
+    )
+    (found,) = findings_of(made, step)
+    assert found.severity == "info" and found.names == ("self.more.weight", "self.more.bias")
+    assert "A library made the optimizer." in found.text and "`self.more.requires_grad_(False)`" in found.fixes[0].text

@@ -4,7 +4,7 @@ Leaves may be left out on purpose. So a warning needs a reason: parameters in a 
 registers; a tensor as an attribute of a module that is no parameter; an optimizer that was made of all parameters of a
 module, of which the leaf is one now; parameters that only an optimizer holds; parameters that were collected for an
 optimizer and handed to nothing; or a loop that sorts parameters into groups by tests, of which none holds for the leaf.
-Of other modules that the loss trains and no optimizer holds it is an information.
+Of other modules that the loss trains and no optimizer holds it is an information, unless they were never trained.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ def find(record: Record) -> Iterator[Finding]:
         if len(found) == 1 or (found and leaf.orphans):
             maker = found[0] if len(found) == 1 else None
             made.setdefault(id(maker and maker.statement), (maker, []))[1].append(leaf)
-        elif len(makers) == 1 and not is_meant(record, makers[0], leaf):
+        elif len(makers) <= 1 and not is_meant(record, next(iter(makers), None), leaf):
             others.append(leaf)
     for maker, leaves in made.values():
         yield made_too_early(record, maker, leaves)
     if others and not any(call.result == "raised" for call in record.calls):  # beside an error it would distract
-        yield left_out(makers[0], others)
+        yield from left_out(next(iter(makers), None), others)

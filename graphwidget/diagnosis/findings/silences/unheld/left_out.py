@@ -1,44 +1,131 @@
-"""Modules of which no optimizer holds anything, and that nothing shows to be left out on purpose."""
+"""Modules of which no optimizer holds anything, and that nothing shows to be left out on purpose.
+
+Whether that is a mistake is not known: a module may have been trained before. What is uniform has not been: weights of
+losses that begin as ones, a temperature.
+"""
 
 from __future__ import annotations
 
+import ast
+import os.path
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 from graphwidget.diagnosis.findings.silences.unheld.leaves import Line, finding_of, named, parts_of
-from graphwidget.diagnosis.findings.silences.unheld.replaced import takes_all
-from graphwidget.diagnosis.source import syntax
+from graphwidget.diagnosis.findings.silences.unheld.replaced import given_of, takes_all
+from graphwidget.diagnosis.source import syntax, text_edit
 from graphwidget.diagnosis.source.paths import root_of
+from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
+from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, short, spoken
-from graphwidget.model import Finding, Fix, Record, UnheldLeaf
+from graphwidget.model import Finding, Fix, Place, Record, UnheldLeaf
 
 __all__ = ["is_meant", "left_out"]
 
+_OF_PARAMETERS = ("parameters", "list", "tuple", "filter", "chain")  # calls that give parameters, and no groups
 
-def is_meant(record: Record, maker: Line, leaf: UnheldLeaf) -> bool:
+
+def is_meant(record: Record, maker: Line | None, leaf: UnheldLeaf) -> bool:
     """Whether a leaf may be left out on purpose.
 
     The line that made the optimizer may choose among parameters, or name a module around the leaf and a part of it; or
     a line says of the leaf's variable that it is not to be trained here, or has been trained before.
+
+    Parameters
+    ----------
+    maker
+        The line that made the optimizer; None: a library did.
     """
-    if not takes_all(maker) or syntax.words_in(maker.statement).intersection(parts_of(leaf.path)):
+    if maker is None and any(OPTIMIZER.search(run.source) for run in record.runs.values()):
+        return True  # lines of the program chose by hand
+    if maker is not None and (
+        not takes_all(maker) or syntax.words_in(maker.statement).intersection(parts_of(leaf.path))
+    ):
         return True
     name = re.escape(root_of(spoken(leaf.path)))
     said = rf"\b{name}\b[^=\n]*\.(eval|load_state_dict|requires_grad_)\(|\b{name}\b[^\n]*(deepcopy|pretrained|\.load)"
     return any(re.search(said, run.source) for run in record.runs.values())
 
 
-def left_out(maker: Line, leaves: list[UnheldLeaf]) -> Finding:
-    """The finding. It need not be a mistake, so it is no warning."""
+def left_out(maker: Line | None, leaves: list[UnheldLeaf]) -> Iterator[Finding]:
+    """The findings, one for each variable whose leaves are uniform, as warnings; for the others an information.
+
+    `maker` as in `is_meant`.
+    """
+    by_root: dict[str, list[UnheldLeaf]] = {}
+    for leaf in leaves:
+        by_root.setdefault(root_of(spoken(leaf.path)), []).append(leaf)
+    untrained = {root: of_it for root, of_it in by_root.items() if all(leaf.uniform for leaf in of_it)}
+    for root, of_it in untrained.items():
+        yield _untrained(maker, root, of_it)
+    others = [leaf for root, of_it in by_root.items() if root not in untrained for leaf in of_it]
+    if others:
+        yield _maybe_meant(maker, others)
+
+
+def _untrained(maker: Line | None, root: str, leaves: list[UnheldLeaf]) -> Finding:
     shown = named(leaves)
-    they, them = ("it", "it") if len(shown) == 1 else ("they", "them")
-    whole = root_of(spoken(leaves[0].path))
+    one = len(shown) == 1
+    why = (
+        f"{_held_instead(maker)} What {'it holds' if one else 'each of them holds'} is uniform, so "
+        "nothing that was learned before is in it."
+    )
+    plain = all(spoken(leaf.path) == root for leaf in leaves)
     fix = Fix(
         "new_optimizer",
-        f"If {they} should be trained, give {them} to the optimizer, too. If not, `{whole}.requires_grad_(False)` "
+        f"Give {'it' if one else 'them'} to the optimizer, too.",
+        False,
+        at(_cause(maker, leaves)),
+        edits=_added(maker, root if plain else f"*{root}.parameters()", root) if maker is not None else (),
+    )
+    return finding_of(shown, _cause(maker, leaves), why, leaves, fix)
+
+
+def _held_instead(maker: Line | None) -> str:
+    return "A library made the optimizer." if maker is None else f"{short(maker.place.source)} has others."
+
+
+def _cause(maker: Line | None, leaves: list[UnheldLeaf]) -> Place:
+    return leaves[0].place if maker is None else maker.place
+
+
+def _added(maker: Line, new: str, root: str) -> Edits:
+    """Edits that put something behind the parameters of the line's only optimizer, if the variable is known there."""
+    given = given_of(maker)
+    text = maker.run.source
+    bound = [one.lineno for one in syntax.nodes_of(text) if isinstance(one, ast.stmt) and root in syntax.targets(one)]
+    known = min(bound) < maker.statement.lineno if bound else maker.run.file is None  # by a cell before
+    if len(given) != 1 or not known:
+        return ()
+    (old,) = given
+    if isinstance(old, (ast.List, ast.Tuple)):
+        if not old.elts or any(isinstance(one, ast.Dict) for one in old.elts):
+            return ()
+        return text_edit.insert_behind(maker.run.cell, text, old.elts[-1], f", {new}")
+    listed = isinstance(old, ast.Call) and syntax.last_name(ast.unparse(old.func)) in _OF_PARAMETERS
+    return text_edit.replace_node(maker.run.cell, text, old, f"[*{ast.unparse(old)}, {new}]") if listed else ()
+
+
+def _maybe_meant(maker: Line | None, leaves: list[UnheldLeaf]) -> Finding:
+    shown = named(leaves)
+    they, them = ("it", "it") if len(shown) == 1 else ("they", "them")
+    whole = _around(leaves)
+    frozen = f"`{whole}.requires_grad_(False)`" if whole else "`requires_grad_(False)` of each"
+    fix = Fix(
+        "new_optimizer",
+        f"If {they} should be trained, give {them} to the optimizer, too. If not, {frozen} "
         "saves the work for gradients that nothing uses.",
         False,
-        at(maker.place),
+        at(_cause(maker, leaves)),
     )
-    why = f"{short(maker.place.source)} has others."
-    return replace(finding_of(shown, maker.place, why, leaves, fix), severity="info")
+    return replace(finding_of(shown, _cause(maker, leaves), _held_instead(maker), leaves, fix), severity="info")
+
+
+def _around(leaves: list[UnheldLeaf]) -> str:
+    """The innermost object around all leaves; empty if that is none whose parameters these are."""
+    around = [spoken(leaf.path).rpartition(".")[0] or spoken(leaf.path) for leaf in leaves]
+    common = os.path.commonprefix([f"{one}." for one in around])
+    cut = max(common.rfind("."), common.rfind("["))
+    whole = common[:cut] if cut > 0 else ""
+    return "" if whole in ("self", "cls") else whole

@@ -20,7 +20,7 @@ from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, where
 from graphwidget.model import CellRun, Finding, Fix, Record, UnheldLeaf
 
-__all__ = ["is_of", "is_registered", "made_too_early", "optimizers_made", "replaced_at", "takes_all"]
+__all__ = ["given_of", "is_of", "is_registered", "made_too_early", "optimizers_made", "replaced_at", "takes_all"]
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)
 _REGISTERING = ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
@@ -41,7 +41,7 @@ def optimizers_made(record: Record) -> list[Line]:
 
 def _modules_of(line: Line) -> tuple[str, ...]:
     """The modules whose `parameters()` the optimizers of a statement are made of."""
-    return tuple(dict.fromkeys(name for given in _given(line) for name in _modules_in(given)))
+    return tuple(dict.fromkeys(name for given in given_of(line) for name in _modules_in(given)))
 
 
 def _modules_in(given: ast.expr) -> Iterator[str]:
@@ -51,7 +51,7 @@ def _modules_in(given: ast.expr) -> Iterator[str]:
     yield from (name for one in owners if is_assignable(name := ast.unparse(one)))
 
 
-def _given(line: Line) -> list[ast.expr]:
+def given_of(line: Line) -> list[ast.expr]:
     """What the optimizers of a statement are made of, their first arguments: it may make several, in a dict."""
     calls = [node for node in ast.walk(line.statement) if isinstance(node, ast.Call)]
     making = [one for one in calls if OPTIMIZER.search(f"{ast.unparse(one.func)}(")]
@@ -61,7 +61,7 @@ def _given(line: Line) -> list[ast.expr]:
 
 def takes_all(maker: Line) -> bool:
     """Whether the optimizers of a line take all parameters of the modules that they are made of."""
-    return all(map(_takes_all, _given(maker)))
+    return all(map(_takes_all, given_of(maker)))
 
 
 def _takes_all(given: ast.expr) -> bool:
@@ -81,7 +81,7 @@ def _takes_all(given: ast.expr) -> bool:
 def is_of(maker: Line, path: str) -> bool:
     """Whether a leaf's path leads through a module that an optimizer was made of, with all its parameters."""
     return any(
-        _leads_through(path, name) for given in _given(maker) if _takes_all(given) for name in _modules_in(given)
+        _leads_through(path, name) for given in given_of(maker) if _takes_all(given) for name in _modules_in(given)
     )
 
 
@@ -90,16 +90,30 @@ def _leads_through(path: str, module: str) -> bool:
 
 
 def is_registered(record: Record, leaf: UnheldLeaf) -> bool:
-    """Whether all containers on a leaf's path are torch's own, which register what they hold."""
+    """Whether all containers on a leaf's path are torch's own, which register what they hold.
+
+    An attribute that no line of the program makes is of a library's module.
+    """
     parts = parts_of(leaf.path)
     for name, index in zip(parts, parts[1:]):
         if index.startswith("["):
             made = [one for run in Cells.of(record).latest for one, _ in syntax.assigned_as(run.source, name)]
-            values = [syntax.given(one) for one in made]
-            names_ = [ast.unparse(one.func).rsplit(".", 1)[-1] for one in values if isinstance(one, ast.Call)]
-            if not made or len(names_) < len(made) or not all(one in _REGISTERING for one in names_):
+            anew = [one for one in made if not _passes_on(syntax.given(one), name)]
+            if not all(_is_registering(syntax.given(one)) for one in anew) or len(made) > len(anew) == 0:
                 return False
     return True
+
+
+def _is_registering(value: ast.AST) -> bool:
+    return isinstance(value, ast.Call) and ast.unparse(value.func).rsplit(".", 1)[-1] in _REGISTERING
+
+
+def _passes_on(value: ast.AST, name: str) -> bool:
+    """``wrapped(net)``, ``net.to(device)``: a call that is given what the variable had."""
+    if not isinstance(value, ast.Call):
+        return False
+    given = [*value.args, value.func.value if isinstance(value.func, ast.Attribute) else value.func]
+    return any(ast.unparse(one).rsplit(".", 1)[-1] == name for one in given)
 
 
 def made_too_early(record: Record, maker: Line | None, leaves: list[UnheldLeaf]) -> Finding:
