@@ -14,6 +14,7 @@ from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf, fresh_leaf
 from graphwidget.diagnosis.no_graph.grad_mode import inference_mode, switched, unrecorded
 from graphwidget.diagnosis.no_graph.gradients import without_graph
 from graphwidget.diagnosis.no_graph.gradients.differentiated_again import differentiated_again
+from graphwidget.diagnosis.no_graph.numbers import taken_out
 from graphwidget.diagnosis.no_graph.origins import Origins
 from graphwidget.diagnosis.no_graph.restoring import cause_of
 from graphwidget.diagnosis.no_graph.values import Spot, Values
@@ -28,7 +29,9 @@ from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record
 def explain(record: Record, call: BackwardCall) -> Finding:
     """Return the finding of a call on a tensor that does not require grad, with the responsible line."""
     name = _root(call)
-    found = measured.causes(record, call, _cause(record, call, name), lambda cut: cause_of(record, cut))
+    in_text = _cause(record, call, name)
+    numbers = taken_out(record, call, in_text)
+    found = [numbers] if numbers is not None else measured.causes(record, call, in_text, lambda c: cause_of(record, c))
     cause = found[0]
     return Finding(
         "no_grad",

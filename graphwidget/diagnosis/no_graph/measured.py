@@ -18,13 +18,14 @@ from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import place_of, short, where
-from graphwidget.model import BackwardCall, CellRun, Fix, FrozenModule, Lineage, MeasuredCut, Record, TextLine
+from graphwidget.model import BackwardCall, CellRun, Fix, FrozenModule, Lineage, MeasuredCut, Place, Record, TextLine
 
-__all__ = ["causes", "cut_at", "is_measured"]
+__all__ = ["TAKING", "causes", "cut_at", "is_measured", "is_measured_at", "statement_of"]
 
 # Operations of which the second result has no graph, and other names of operations that a line may use.
 _PAIRS = ("max", "min", "sort", "topk", "median", "kthvalue", "mode")
 _NUMBERS = ("item", "tolist", "numpy")
+TAKING = ("item", "tolist", "__float__", "__int__", "__index__", "__bool__", "numpy", "__array__")
 _MOST = 3  # causes, of which each may be tried
 _ALSO = {"__float__": "item", "__int__": "item", "as_tensor": "tensor"}
 
@@ -71,10 +72,22 @@ def _only_numbers(lineage: Lineage) -> list[MeasuredCut]:
 
 
 def is_measured(record: Record, cut: Cut) -> bool:
-    """Whether values with a graph were measured to leave it at a statement."""
+    """Whether values with a graph were measured to leave it at the statement of a cut."""
+    return is_measured_at(record, cut.run, cut.statement)
+
+
+def is_measured_at(record: Record, run: CellRun, statement: ast.stmt) -> bool:
+    """Whether an operation at a statement was measured to be given values with a graph, and to return none."""
     cuts = record.lineage.cuts if record.lineage is not None else ()
-    found = (next(_statements(record, one.lines), None) for one in cuts)
-    return any(one is not None and one[0] is cut.run and one[1].lineno == cut.statement.lineno for one in found)
+    found = (next(_statements(record, one.lines), None) for one in cuts if one.by not in TAKING)
+    return any(one is not None and one[0] is run and one[1].lineno == statement.lineno for one in found)
+
+
+def statement_of(record: Record, place: Place | None) -> tuple[CellRun, ast.stmt] | None:
+    """The innermost statement at a place, in its last run."""
+    if place is None or place.line is None:
+        return None
+    return next(_statements(record, (TextLine(place.cell, place.file, place.line),)), None)
 
 
 def cut_at(record: Record, measured: MeasuredCut) -> Cut | None:

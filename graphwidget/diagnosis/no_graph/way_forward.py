@@ -15,7 +15,7 @@ from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.model import CellRun, Record
 
-__all__ = ["COMPARING", "cuts_behind", "why_cut"]
+__all__ = ["COMPARING", "cuts_behind", "tensors_made_of", "why_cut"]
 
 MOST_STEPS = 200  # functions visited for one parameter
 
@@ -92,9 +92,17 @@ def _in_text(record: Record, path: str) -> list[Cut] | None:
     The parameter is followed from the class or cell that makes it, through names, lists, methods of that class, calls
     of its objects, and functions that the values are given to. None: a loop writes to it instead of an optimizer.
     """
-    latest = Cells.of(record).latest
     found: dict[tuple[int, int], Cut] = {}
-    queue, seen = list(_first_uses(record, path)), set[tuple[int, str, frozenset[str], int | None]]()
+    for cut in _cuts_from(list(_first_uses(record, path)), Cells.of(record).latest):
+        if cut is None:
+            return None
+        found.setdefault((cut.run.run, cut.statement.lineno), cut)
+    return sorted(found.values(), key=lambda cut: (cut.by in _OF_INDICES, cut.statement.lineno))
+
+
+def _cuts_from(queue: list[_Use], latest: list[CellRun]) -> Iterator[Cut | None]:
+    """The cuts behind some uses, and behind what they lead to. None: a loop writes to what one of them uses."""
+    seen = set[tuple[int, str, frozenset[str], int | None]]()
     while queue and len(seen) < MOST_STEPS:
         use = queue.pop(0)
         key = (use.run.run, use.function.name if use.function is not None else "", use.names, use.element)
@@ -102,13 +110,26 @@ def _in_text(record: Record, path: str) -> list[Cut] | None:
             continue
         seen.add(key)
         if _is_updated(use):
-            return None
+            yield None
         for one in _follow(use, latest):
             if isinstance(one, Cut):
-                found.setdefault((use.run.run, one.statement.lineno), one)
+                yield one
             else:
                 queue.append(one)
-    return sorted(found.values(), key=lambda cut: (cut.by in _OF_INDICES, cut.statement.lineno))
+
+
+def tensors_made_of(record: Record, run: CellRun, statement: ast.stmt) -> list[tuple[CellRun, ast.stmt]]:
+    """The statements that make a tensor of what a statement computes, as far as the names in the text lead there."""
+    latest = Cells.of(record).latest
+    found = source.function_at(run.source, statement.lineno)
+    within, function = found if found is not None else (None, None)
+    names = _assigned(statement) | source.grown(statement)
+    use = _Use(run, within, function, frozenset(names))
+    queue = [use] if names else []
+    if isinstance(statement, ast.Return):
+        queue += _callers(latest, use, statement.value, {ast.unparse(node) for node in ast.walk(statement)})
+    cuts = (one for one in _cuts_from(queue, latest) if one is not None and one.by == "tensor")
+    return list({(one.run.run, one.statement.lineno): (one.run, one.statement) for one in cuts}.values())
 
 
 def _first_uses(record: Record, path: str) -> Iterator[_Use]:

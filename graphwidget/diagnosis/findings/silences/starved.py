@@ -13,6 +13,7 @@ from itertools import zip_longest
 
 from graphwidget.diagnosis.findings.refusals import checkpoints
 from graphwidget.diagnosis.findings.silences import given_none
+from graphwidget.diagnosis.no_graph.numbers import why_number, with_tensors
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.no_graph.restoring import cause_of
 from graphwidget.diagnosis.no_graph.way_forward import COMPARING, cuts_behind, why_cut
@@ -32,7 +33,7 @@ def find(record: Record) -> Iterator[Finding]:
     given = {path for call in record.calls for path in call.reached}
     written = {path for write in (*record.writes, *record.hidden) if not write.optimizer for path in write.paths}
     for starved in record.starved:
-        by_line: dict[tuple[int, int], tuple[Cut, list[str]]] = {}
+        by_line: dict[tuple[int, int], tuple[list[Cut], list[str]]] = {}
         left: list[str] = []
         for path, position in list(zip_longest(starved.paths, starved.positions))[:MOST_FOLLOWED]:
             if path in given or path in written:
@@ -40,12 +41,12 @@ def find(record: Record) -> Iterator[Finding]:
             cuts = cuts_behind(record, path, position)
             if cuts:
                 key = (cuts[0].run.run, cuts[0].statement.lineno)
-                by_line.setdefault(key, (cuts[0], []))[1].append(path)
+                by_line.setdefault(key, (cuts, []))[1].append(path)
             else:
                 left.append(spoken(path))
-        for cut, paths in by_line.values():
+        for cuts, paths in by_line.values():
             if len(paths) < starved.held:
-                yield _of(record, starved, cut, tuple(dict.fromkeys(map(spoken, paths))))
+                yield _of(record, starved, cuts, tuple(dict.fromkeys(map(spoken, paths))))
 
         if left:
             yield from _in_checkpoint(record, starved, tuple(dict.fromkeys(left)))
@@ -73,10 +74,13 @@ def _in_checkpoint(record: Record, starved: StarvedParameters, paths: tuple[str,
     )
 
 
-def _of(record: Record, starved: StarvedParameters, cut: Cut, paths: tuple[str, ...]) -> Finding:
+def _of(record: Record, starved: StarvedParameters, cuts: list[Cut], paths: tuple[str, ...]) -> Finding:
+    cut, numbers = cuts[0], with_tensors(record, cuts)
     place = place_of(cut.run, cut.statement.lineno)
     shown, line = names(paths, MOST_NAMED), f"{short(_text(cut.statement))} ({where(place)})"
     why = f"it runs under `{cut.by}`" if cut.around is not None else why_cut(cut.by)
+    if numbers is not None:
+        why = f"{why_number(cut.statement)} out of it"
     whose = "it" if len(paths) == 1 else "them"
     return Finding(
         "silent",
@@ -88,7 +92,7 @@ def _of(record: Record, starved: StarvedParameters, cut: Cut, paths: tuple[str, 
         tensor=paths[0],
         made_at=place,
         cut_at=place,
-        fixes=(_fix(record, cut, paths, place),),
+        fixes=(numbers or _fix(record, cut, paths, place),),
     )
 
 

@@ -1,0 +1,85 @@
+"""Numbers that are taken out of tensors, and the tensors that are made of them."""
+
+import ast
+from dataclasses import replace
+
+import pytest
+import torch
+from told import record_of
+
+from graphwidget.diagnosis.diagnose import diagnose
+from graphwidget.diagnosis.fixes import as_tensors
+from graphwidget.diagnosis.source import text_edit
+from graphwidget.model import Finding, Lineage, MeasuredCut, TextLine
+
+W = "import math\nw = nn.Parameter(torch.tensor(0.5))\nv = nn.Parameter(torch.tensor(1.0))"
+OPT = "opt = torch.optim.SGD([w, v], lr=0.1)"
+
+
+def measured(*cells: str, lines: tuple[int, ...], by: str = "__float__", call: int | None = 0) -> Finding:
+    """The first finding of cells, where numbers were measured to leave the graph at some lines of the second one."""
+    record = record_of(*cells)
+    cuts = tuple(MeasuredCut((TextLine(2, None, line),), by, True, ("w",), True) for line in lines)
+    return diagnose(replace(record, lineage=Lineage(call, cuts=cuts)))[0]
+
+
+def test_the_line_that_takes_a_number_is_told_and_not_the_one_that_wraps_it() -> None:
+    function = "def turn(x):\n    a = x * 2\n    s = math.sin(a)\n    c = math.cos(a) + 1\n    return torch.tensor([s, c, 1.0])"
+    found = measured(W, function, "loss = turn(w).sum()\nloss.backward()", lines=(3, 4))
+    assert found.cut_at is not None and (found.cut_at.cell, found.cut_at.line) == (2, 3)
+    assert "`math.sin` takes a Python number out of what is computed from `w`" in found.text
+    assert "So does In[2], line 4" in found.text and "only makes a tensor" in found.text
+    assert sorted(edit.new for edit in found.fixes[0].edits) == [
+        "torch.cos(torch.as_tensor(a))",
+        "torch.sin(torch.as_tensor(a))",
+        "torch.stack([s, c, torch.as_tensor(1.0)])",
+    ]
+
+
+def test_numbers_that_do_not_get_there_are_not_blamed() -> None:
+    function = (
+        "def loss_of(x):\n    shown = float(x)\n    print(shown)\n    total = 0.0\n    total += float(x * 2)\n"
+        "    return torch.tensor(total)"
+    )
+    found = measured(W, function, "loss = loss_of(w)\nloss.backward()", lines=(2, 5))
+    assert found.cut_at is not None and found.cut_at.line == 5 and "So do" not in found.text
+    assert [edit.new for edit in found.fixes[0].edits] == ["(x * 2)", "torch.as_tensor(total)"]
+
+
+def test_where_no_number_gets_there_the_text_stays_the_witness() -> None:
+    function = "def loss_of(x):\n    shown = float(x)\n    other = math.sin(x)\n    return torch.tensor(2.0)"
+    found = measured(W, function, "loss = loss_of(w)\nloss.backward()", lines=(2, 3))
+    assert "Python number" not in found.text
+
+
+def test_a_parameter_of_several_that_gets_no_gradient() -> None:
+    function = "def turn(x):\n    s = math.sin(x)\n    return torch.tensor([s, s])"
+    loop = "for _ in range(3):\n    opt.zero_grad()\n    (turn(w).sum() * v).backward()\n    opt.step()"
+    found = measured(f"{W}\n{OPT}", function, loop, lines=(2,), call=None)
+    assert found.kind == "silent" and "`math.sin` takes a Python number out of it" in found.text
+    assert [edit.new for edit in found.fixes[0].edits] == ["torch.sin(torch.as_tensor(x))", "torch.stack([s, s])"]
+
+
+@pytest.mark.filterwarnings("ignore:Converting a tensor")
+@pytest.mark.parametrize(
+    ("line", "taken"),
+    [
+        ("y = math.exp(x) * math.sqrt(2)", ["math.exp"]),
+        ("y = math.log(math.fabs(x)) + 0", ["math.log", "math.fabs"]),
+        ("y = math.pow(x, 2)", ["math.pow"]),
+        ("y = torch.tensor([[math.cos(x), -math.sin(x)], [0, 1.0]], dtype=torch.float64)", ["math.cos", "math.sin"]),
+        ("y = torch.tensor(float(x) * 2)", ["float"]),
+        ("y = torch.tensor([x.item(), (x * 2).item()])", ["item"]),
+    ],
+)
+def test_a_line_that_computes_with_tensors_has_the_same_value(line: str, taken: list[str]) -> None:
+    import math
+
+    (statement,) = ast.parse(line).body
+    assert as_tensors.taken_by(statement) == taken
+    x = torch.tensor(0.7, requires_grad=True)
+    before, after = {"x": x, "math": math, "torch": torch}, {"x": x, "math": math, "torch": torch}
+    exec(line, before)
+    exec(text_edit.apply(line, as_tensors.edits(None, line, statement)), after)
+    torch.testing.assert_close(torch.as_tensor(after["y"]), torch.as_tensor(before["y"]), check_dtype=False)
+    assert after["y"].requires_grad
