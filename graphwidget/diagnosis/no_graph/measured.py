@@ -129,9 +129,20 @@ def _switched_off(record: Record, measured: MeasuredCut, found: list[tuple[CellR
                 return Cut(run, inside[0], by, outer, True, True, frozenset())
         elif isinstance(outer, ast.Expr) and grad_modes.switches_off(outer.value) is not False:
             function = source.function_at(run.source, outer.lineno)
-            near = [one for one in here if source.function_at(run.source, one.lineno) == function]
-            return Cut(run, (near or [outer])[0], ast.unparse(outer.value), outer, True, True, frozenset())
+            near = [(run, one) for one in here if source.function_at(run.source, one.lineno) == function]
+            there, statement = (near or _beside_the_call(record, found) or [(run, outer)])[0]
+            return Cut(there, statement, ast.unparse(outer.value), outer, True, True, frozenset(), run)
     return None
+
+
+def _beside_the_call(record: Record, found: list[tuple[CellRun, ast.stmt]]) -> list[tuple[CellRun, ast.stmt]]:
+    """Of some statements those in the function that made the call that raised."""
+    failed = next((call.place for call in reversed(record.calls) if call.result == "raised"), None)
+    if failed is None:
+        return []
+    there = [one for one in found if one[0].cell == failed.cell]
+    functions = [(one, source.function_at(one[0].source, one[1].lineno)) for one in there]
+    return [one for one, inside in functions if inside == source.function_at(one[0].source, failed.line or 0)]
 
 
 def _statements(record: Record, lines: tuple[TextLine, ...]) -> Iterator[tuple[CellRun, ast.stmt]]:

@@ -43,6 +43,7 @@ class Cut(NamedTuple):
     sure: bool
     alone: bool  # whether the statement has no other
     calls: frozenset[str]  # what is called inside
+    switched: CellRun | None = None  # the cell of `around`, where that is another one
 
 
 @dataclass

@@ -7,6 +7,7 @@ import ast
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.cutting import CUTTING
+from graphwidget.diagnosis.no_graph.grad_mode.left_early import left_early
 from graphwidget.diagnosis.no_graph.measured import is_measured
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.no_graph.values import Values
@@ -14,7 +15,7 @@ from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.diagnosis.wording import at as line_of
-from graphwidget.diagnosis.wording import place_of, short, where
+from graphwidget.diagnosis.wording import place_of, short, source_line, where
 from graphwidget.model import CellRun, Fix, Record
 
 __all__ = ["cause_of"]
@@ -98,7 +99,7 @@ def _gradless(record: Record, cut: Cut) -> Cause:
         line, edits = restore_graph.without_decorator(run.cell, run.source, outer, name) or (line, edits)
         moved = outer.body
     elif isinstance(outer, ast.Expr):
-        return _for_good(cut, outer)
+        return _for_good(record, cut, outer)
     at = (run.cell, line) if run.cell is not None else None
     if not cut.sure and (condition := grad_modes.condition(name)) is not None:
         decides, answer = condition
@@ -143,14 +144,26 @@ def _inside_another(cut: Cut, outer: ast.With) -> Cause:
     return Cause(f"{text}off: no graph was built.", fix, place)
 
 
-def _for_good(cut: Cut, outer: ast.Expr) -> Cause:
+def _for_good(record: Record, cut: Cut, outer: ast.Expr) -> Cause:
     """Return the cause for a statement that ran after another had switched grad mode off: no block shows where."""
     run, statement = cut.run, cut.statement
-    switch, place = place_of(run, outer.lineno), place_of(run, statement.lineno)
+    there = cut.switched or run
+    switch, place = place_of(there, outer.lineno), place_of(run, statement.lineno)
     off = short(ast.unparse(outer))
     text = f"{off} ({where(switch)}) switched grad mode off"
+    early = left_early(there, outer, by_error=cut.sure)
+    if early is not None:
+        text += early.text
     if statement is not outer:
-        text += f", and {short(ast.unparse(statement))} ({where(place)}) ran then"
-    edits = text_edit.remove(run.cell, run.source, outer)
+        text += f". {short(ast.unparse(statement))} ({where(place)}) ran then"
+    text += ": no graph was built."
+    failed = next((call for call in reversed(record.calls) if call.result == "raised"), None)
+    if failed is not None and any(
+        call.result == "ok" and source_line(call.place) == source_line(failed.place) for call in record.calls
+    ):
+        text += " Earlier passes had one."
+    if early is not None:
+        return Cause(text, early.fix(), switch)
+    edits = text_edit.remove(there.cell, there.source, outer)
     fix = Fix("remove_no_grad", f"Remove {off} ({where(switch)}).", False, line_of(switch), edits=edits)
-    return Cause(f"{text}: no graph was built.", fix, switch)
+    return Cause(text, fix, switch)

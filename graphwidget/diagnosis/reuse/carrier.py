@@ -12,9 +12,10 @@ from functools import cached_property
 
 from graphwidget.diagnosis.reuse.graph_paths import Tensor, path_to_failure
 from graphwidget.diagnosis.reuse.setting import Setting
+from graphwidget.diagnosis.reuse.stored import stored_at
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.paths import is_code, local
-from graphwidget.diagnosis.wording import spoken
+from graphwidget.diagnosis.wording import at, spoken
 from graphwidget.model import Place, in_order
 
 __all__ = ["Carrier"]
@@ -60,8 +61,12 @@ class Carrier:
 
         A model that computed it knows nothing of that.
         """
-        if made is None or self.path is None or not local(self.path).isidentifier():
+        if made is None or self.path is None:
             return made
+        if not local(self.path).isidentifier():
+            stored = at(stored_at(self.setting.reuse.record, [self.path]))
+            frames = (one for one in (made, *reversed(made.stack)) if stored is not None and at(one) == stored)
+            return next((replace(one, iteration=made.iteration) for one in frames), made)
         function, name = self.path.partition(":")[0] if ":" in self.path else "", local(self.path)
         for one in (made, *reversed(made.stack)):
             text = self.setting.text_of_cell(one.cell)
@@ -76,10 +81,10 @@ class Carrier:
         """Its possible names, the best ones first."""
         setting, reuse = self.setting, self.setting.reuse
         place = reuse.later.place
-        at = (place.cell, place.line) if setting.in_loop and place.cell is not None and place.line else None
+        here_at = (place.cell, place.line) if setting.in_loop and place.cell is not None and place.line else None
         border = self.to_failure[self._entry] if self._entry >= 0 else None
         now = (owner.path for owner in reuse.graph.owners if (owner.node, owner.output_nr) == border)
-        here, lasting = _written(now), setting.lasting(setting.carrier_names, at)
+        here, lasting = _written(now), setting.lasting(setting.carrier_names, here_at)
         still = tuple(path for path in lasting if path in here)
         return still, here, lasting, reuse.unrun_paths, setting.carrier_names
 
@@ -104,17 +109,17 @@ class Carrier:
     def _entry(self) -> int:
         """Position on the path at which the old part begins; -1: unknown."""
         old = self.setting.reuse.old
-        return next((at for at, (index, _) in enumerate(self.to_failure) if index in old), -1)
+        return next((i for i, (index, _) in enumerate(self.to_failure) if index in old), -1)
 
     def _nearest(self, names: Iterable[str]) -> str | None:
         """The name of the tensor nearest to the old part; None: none is on the path."""
-        nearest = {name: at for name in names if (at := self._position(name)) is not None}
+        nearest = {name: i for name in names if (i := self._position(name)) is not None}
         return max(nearest, key=nearest.__getitem__, default=None)
 
     def _position(self, name: str) -> int | None:
         """The last position on the path, down to the old part, of a tensor with this name."""
         held = self._held.get(name, ())
-        return next((at for at in range(self._entry, -1, -1) if self.to_failure[at] in held), None)
+        return next((i for i in range(self._entry, -1, -1) if self.to_failure[i] in held), None)
 
     def _leads(self, name: str) -> bool:
         """Whether the tensor with a name leads to the failing node, as far as that is known."""

@@ -6,6 +6,8 @@ import pytest
 import torch
 from told import findings_of
 
+from graphwidget.diagnosis.source.text_edit import apply
+
 NET = "net, x = nn.Linear(3, 1), torch.ones(2, 3)"
 LOSS = "loss = net(x).sum()\nloss.backward()"
 
@@ -72,3 +74,55 @@ def test_in_place_of_inference_mode_a_generator_gets_a_mode_whose_values_a_backw
     (found,) = findings_of(NET, STREAM.replace("no_grad", "inference_mode"), USED)
     assert "yields inside `with torch.inference_mode():`" in found.text
     assert found.fixes[0].edit[0] == "+ @torch.no_grad()"
+
+
+EARLY = """best = [9.0]
+def check(x):
+    torch.set_grad_enabled(False)
+    # how good it is
+    score = float(net(x).sum())
+    {leave}
+    torch.set_grad_enabled(True)
+    return score
+"""
+EPOCHS = "for epoch in range(3):\n    loss = net(x).sum()\n    loss.backward()\n    {call}"
+
+
+@pytest.mark.parametrize(
+    ("leave", "said", "call"),
+    [
+        ("if score < best[0]:\n        return None", "`return None` (In[2], line 7) leaves before", "check(x)"),
+        (
+            "if score < best[0]:\n        raise ValueError('worse')",
+            "`raise ValueError('worse')` (In[2], line 7) leaves before",
+            "try:\n        check(x)\n    except ValueError:\n        pass",
+        ),
+    ],
+    ids=["a return", "an error"],
+)
+def test_an_early_way_out_leaves_it_off(leave: str, said: str, call: str) -> None:
+    cell = EARLY.format(leave=leave)
+    (found,) = findings_of(NET, cell, EPOCHS.format(call=call))
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (2, 3)
+    assert said in found.text and "`torch.set_grad_enabled(True)` (In[2], line 8) switches it on again" in found.text
+    fix = found.fixes[0]
+    text = apply(cell, fix.edits)
+    assert "with torch.no_grad():\n        # how good it is\n" in text and "set_grad_enabled" not in text
+    torch.set_grad_enabled(True)
+    assert findings_of(NET, text, EPOCHS.format(call=call)) == ()
+
+
+def test_in_a_loop_it_stays_off_for_the_next_pass() -> None:
+    loop = (
+        "def run(n):\n    for i in range(n):\n        loss = net(x).sum()\n        loss.backward()\n"
+        "        torch.set_grad_enabled(False)\n        if i < 2:\n            continue\n"
+        "        torch.set_grad_enabled(True)"
+    )
+    (found,) = findings_of(NET, loop, "run(3)")
+    assert "`continue` (In[2], line 7) leaves before" in found.text
+    assert "+ with torch.no_grad():" in found.fixes[0].edit and "+         continue" in found.fixes[0].edit
+
+
+@pytest.mark.parametrize("inner", ["for _ in range(2):\n        continue", "print(score)"])
+def test_what_does_not_leave_the_function_is_not_blamed(inner: str) -> None:
+    assert findings_of(NET, EARLY.format(leave=inner), EPOCHS.format(call="check(x)")) == ()

@@ -8,6 +8,7 @@ import sys
 
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cause import Cause
+from graphwidget.diagnosis.no_graph.grad_mode.left_early import left_early
 from graphwidget.diagnosis.no_graph.origins import Origins
 from graphwidget.diagnosis.no_graph.values import Spot
 from graphwidget.diagnosis.source import syntax as source
@@ -162,6 +163,10 @@ def _off(
     made: tuple[CellRun, ast.stmt | None],
 ) -> Cause:
     place, text = place_of(run, statement.lineno), ast.unparse(statement)
+    early = left_early(run, statement)
+    if early is not None:
+        then = f"`{made_of[0]}` was computed without a graph."
+        return Cause(f"`{text}` ({where(place)}) switched grad mode off{early.text}: {then}", early.fix(), place)
     do, edits = f"Remove `{text}` ({where(place)})", text_edit.remove(run.cell, run.source, statement)
     function = _meant_without_grad(run, statement, *made)
     if function is not None:
@@ -202,8 +207,12 @@ def _switch(runs: list[CellRun], run: CellRun, until: int = sys.maxsize) -> tupl
         tree = source.parse(other.source)
         for made in (s for s in ast.walk(tree) if isinstance(s, ast.FunctionDef)) if tree else ():
             inside = _switches(made)
-            if inside and _is_off(inside[-1]) and re.search(rf"\b{made.name}\b", run.source):
-                return other, inside[-1]
+            if inside and re.search(rf"\b{made.name}\b", run.source):
+                if _is_off(inside[-1]):
+                    return other, inside[-1]
+                early = next((one for one in inside if left_early(other, one) is not None), None)
+                if early is not None:
+                    return other, early
     return None
 
 
