@@ -156,9 +156,11 @@ class Unheld:
 
 
 def _is_uniform(leaf: Any) -> bool:
-    """Whether all values of a small leaf are equal: ``torch.zeros(2)``, one temperature."""
+    """Whether all values of a small leaf are equal, as in ``torch.zeros(2)``; a single one is a round number."""
     if not internals.has_plain_values(leaf) or not 0 < internals.count_of(leaf) <= MAX_COMPARED:
         return False
     with torch.no_grad(), internals.quiet():
         values = leaf.detach().flatten()
-        return bool((values == values[0]).all())
+        first = complex(values[0].item())
+        round_ = first.imag == 0 and f"{first.real:.4g}" == f"{first.real:.6g}"  # what was learned has more digits
+        return bool((values == values[0]).all()) and (len(values) > 1 or round_)

@@ -31,8 +31,8 @@ class UnheldLeaf:
 
     `place` is a step's. `orphans` are the sizes of parameters that optimizers held then, without a gradient, and that
     no variable or module led to. `parameter`: it is an `nn.Parameter`. `by_hand`: no optimizer has made a step; lines
-    of the program wrote to other leaves that had a gradient. `uniform`: it is small, and all its values are equal, so
-    nothing that was learned elsewhere is in it.
+    of the program wrote to other leaves that had a gradient. `uniform`: it is small, and all its values are equal (a
+    single one is a round number), so nothing that was learned elsewhere is in it.
     """
 
     path: str

@@ -312,3 +312,15 @@ def test_parts_that_a_function_puts_into_a_module_come_too_late_for_its_optimize
     assert found.severity == "warning" and found.names == ("net[0].more",)
     mended = apply(made, found.fixes[0].edits)
     assert mended.splitlines()[-1] == OPTIMIZER and said(ADAPTED, mended, LOOP) == []
+
+
+def test_beside_an_optimizer_that_no_line_makes_a_module_of_its_own_is_an_information() -> None:
+    made = "class Trainer: pass\nself = Trainer()\nself.more, net = nn.Linear(1, 1), nn.Linear(3, 1)\n" + (
+        "opt = vars(torch.optim)['SGD'](net.parameters(), lr=0.1)"
+    )
+    step = (
+        "for _ in range(4):\n    opt.zero_grad()\n    self.more(net(torch.ones(2, 3))).sum().backward()\n    opt.step()"
+    )
+    (found,) = findings_of(made, step)
+    assert found.severity == "info" and found.names == ("self.more.weight", "self.more.bias")
+    assert "A library made the optimizer." in found.text and "`self.more.requires_grad_(False)`" in found.fixes[0].text

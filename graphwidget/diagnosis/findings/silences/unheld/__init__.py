@@ -65,9 +65,9 @@ def find(record: Record) -> Iterator[Finding]:
         if len(found) == 1 or (found and leaf.orphans):
             maker = found[0] if len(found) == 1 else None
             made.setdefault(id(maker and maker.statement), (maker, []))[1].append(leaf)
-        elif len(makers) == 1 and not is_meant(record, makers[0], leaf):
+        elif len(makers) <= 1 and not is_meant(record, next(iter(makers), None), leaf):
             others.append(leaf)
     for maker, leaves in made.values():
         yield made_too_early(record, maker, leaves)
     if others and not any(call.result == "raised" for call in record.calls):  # beside an error it would distract
-        yield from left_out(makers[0], others)
+        yield from left_out(next(iter(makers), None), others)

@@ -7,6 +7,7 @@ losses that begin as ones, a temperature.
 from __future__ import annotations
 
 import ast
+import os.path
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,30 +16,43 @@ from graphwidget.diagnosis.findings.silences.unheld.leaves import Line, finding_
 from graphwidget.diagnosis.findings.silences.unheld.replaced import given_of, takes_all
 from graphwidget.diagnosis.source import syntax, text_edit
 from graphwidget.diagnosis.source.paths import root_of
+from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, short, spoken
-from graphwidget.model import Finding, Fix, Record, UnheldLeaf
+from graphwidget.model import Finding, Fix, Place, Record, UnheldLeaf
 
 __all__ = ["is_meant", "left_out"]
 
 _OF_PARAMETERS = ("parameters", "list", "tuple", "filter", "chain")  # calls that give parameters, and no groups
 
 
-def is_meant(record: Record, maker: Line, leaf: UnheldLeaf) -> bool:
+def is_meant(record: Record, maker: Line | None, leaf: UnheldLeaf) -> bool:
     """Whether a leaf may be left out on purpose.
 
     The line that made the optimizer may choose among parameters, or name a module around the leaf and a part of it; or
     a line says of the leaf's variable that it is not to be trained here, or has been trained before.
+
+    Parameters
+    ----------
+    maker
+        The line that made the optimizer; None: a library did.
     """
-    if not takes_all(maker) or syntax.words_in(maker.statement).intersection(parts_of(leaf.path)):
+    if maker is None and any(OPTIMIZER.search(run.source) for run in record.runs.values()):
+        return True  # lines of the program chose by hand
+    if maker is not None and (
+        not takes_all(maker) or syntax.words_in(maker.statement).intersection(parts_of(leaf.path))
+    ):
         return True
     name = re.escape(root_of(spoken(leaf.path)))
     said = rf"\b{name}\b[^=\n]*\.(eval|load_state_dict|requires_grad_)\(|\b{name}\b[^\n]*(deepcopy|pretrained|\.load)"
     return any(re.search(said, run.source) for run in record.runs.values())
 
 
-def left_out(maker: Line, leaves: list[UnheldLeaf]) -> Iterator[Finding]:
-    """The findings, one for each variable whose leaves are uniform, as warnings; for the others an information."""
+def left_out(maker: Line | None, leaves: list[UnheldLeaf]) -> Iterator[Finding]:
+    """The findings, one for each variable whose leaves are uniform, as warnings; for the others an information.
+
+    `maker` as in `is_meant`.
+    """
     by_root: dict[str, list[UnheldLeaf]] = {}
     for leaf in leaves:
         by_root.setdefault(root_of(spoken(leaf.path)), []).append(leaf)
@@ -50,11 +64,11 @@ def left_out(maker: Line, leaves: list[UnheldLeaf]) -> Iterator[Finding]:
         yield _maybe_meant(maker, others)
 
 
-def _untrained(maker: Line, root: str, leaves: list[UnheldLeaf]) -> Finding:
+def _untrained(maker: Line | None, root: str, leaves: list[UnheldLeaf]) -> Finding:
     shown = named(leaves)
     one = len(shown) == 1
     why = (
-        f"{short(maker.place.source)} has others. What {'it holds' if one else 'each of them holds'} is uniform, so "
+        f"{_held_instead(maker)} What {'it holds' if one else 'each of them holds'} is uniform, so "
         "nothing that was learned before is in it."
     )
     plain = all(spoken(leaf.path) == root for leaf in leaves)
@@ -62,10 +76,18 @@ def _untrained(maker: Line, root: str, leaves: list[UnheldLeaf]) -> Finding:
         "new_optimizer",
         f"Give {'it' if one else 'them'} to the optimizer, too.",
         False,
-        at(maker.place),
-        edits=_added(maker, root if plain else f"*{root}.parameters()", root),
+        at(_cause(maker, leaves)),
+        edits=_added(maker, root if plain else f"*{root}.parameters()", root) if maker is not None else (),
     )
-    return finding_of(shown, maker.place, why, leaves, fix)
+    return finding_of(shown, _cause(maker, leaves), why, leaves, fix)
+
+
+def _held_instead(maker: Line | None) -> str:
+    return "A library made the optimizer." if maker is None else f"{short(maker.place.source)} has others."
+
+
+def _cause(maker: Line | None, leaves: list[UnheldLeaf]) -> Place:
+    return leaves[0].place if maker is None else maker.place
 
 
 def _added(maker: Line, new: str, root: str) -> Edits:
@@ -85,16 +107,25 @@ def _added(maker: Line, new: str, root: str) -> Edits:
     return text_edit.replace_node(maker.run.cell, text, old, f"[*{ast.unparse(old)}, {new}]") if listed else ()
 
 
-def _maybe_meant(maker: Line, leaves: list[UnheldLeaf]) -> Finding:
+def _maybe_meant(maker: Line | None, leaves: list[UnheldLeaf]) -> Finding:
     shown = named(leaves)
     they, them = ("it", "it") if len(shown) == 1 else ("they", "them")
-    whole = root_of(spoken(leaves[0].path))
+    whole = _around(leaves)
+    frozen = f"`{whole}.requires_grad_(False)`" if whole else "`requires_grad_(False)` of each"
     fix = Fix(
         "new_optimizer",
-        f"If {they} should be trained, give {them} to the optimizer, too. If not, `{whole}.requires_grad_(False)` "
+        f"If {they} should be trained, give {them} to the optimizer, too. If not, {frozen} "
         "saves the work for gradients that nothing uses.",
         False,
-        at(maker.place),
+        at(_cause(maker, leaves)),
     )
-    why = f"{short(maker.place.source)} has others."
-    return replace(finding_of(shown, maker.place, why, leaves, fix), severity="info")
+    return replace(finding_of(shown, _cause(maker, leaves), _held_instead(maker), leaves, fix), severity="info")
+
+
+def _around(leaves: list[UnheldLeaf]) -> str:
+    """The innermost object around all leaves; empty if that is none whose parameters these are."""
+    around = [spoken(leaf.path).rpartition(".")[0] or spoken(leaf.path) for leaf in leaves]
+    common = os.path.commonprefix([f"{one}." for one in around])
+    cut = max(common.rfind("."), common.rfind("["))
+    whole = common[:cut] if cut > 0 else ""
+    return "" if whole in ("self", "cls") else whole
