@@ -202,3 +202,38 @@ def test_an_object_that_keeps_what_its_first_use_computes_is_made_in_each_pass()
     assert (first.id, first.verified) == ("recompute_in_loop", False)  # only a trial tells
     mended = apply(f"{LAZY}\n{STEPS}", first.edits)
     assert "    d = torch.distributions.Bernoulli(probs=w)\n    opt.zero" in mended and not findings_of(mended)
+
+
+PEERS = """
+class Trainer:
+    def __init__(self, nets):
+        self.nets = nets
+        self.opts = [torch.optim.SGD(net.parameters(), 0.1) for net in nets]
+    def train(self):
+        for x in torch.ones(2, 3, 2):
+            self.one_batch(x)
+    def one_batch(self, x):
+        outs = []
+        for net in self.nets:
+            net.train()
+            outs.append(net(x))
+        for i in range(2):
+            loss = (outs[i] - outs[1 - i]).pow(2).mean()
+            self.opts[i].zero_grad()
+            loss.backward()
+            self.opts[i].step()
+trainer = Trainer([nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1)) for _ in range(2)])
+trainer.train()
+"""
+
+
+def test_the_loop_that_fills_a_list_runs_again_as_a_whole():
+    """``net.train()`` in it is not the program's own `train`, which is running."""
+    finding = next(one for one in findings_of(PEERS) if one.kind == "second_backward")
+    fix = finding.fixes[0]
+    assert fix.verified and [line.strip("+ ") for line in fix.edit if line.startswith("+")] == [
+        "outs = []",
+        "for net in self.nets:",
+        "net.train()",
+        "outs.append(net(x))",
+    ]

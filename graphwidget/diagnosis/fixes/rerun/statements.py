@@ -170,8 +170,21 @@ def _holds_a_call(setting: Setting, run: CellRun, statement: ast.stmt) -> bool:
 def trains(setting: Setting, statement: ast.stmt) -> bool:
     """Whether a statement runs backward, or a step of an optimizer, also in a function that it calls."""
     texts = [run.source for run in setting.reuse.record.runs.values()]
-    acts = (verb for step in in_running_order(texts, [statement]) for _, verb in acts_of_training(step))
+    steps = in_running_order(texts, [statement], around=_functions_around(setting, statement))
+    acts = (verb for step in steps for _, verb in acts_of_training(step))
     return any(verb != "zero_grad" for verb in acts)
+
+
+def _functions_around(setting: Setting, statement: ast.stmt) -> set[str]:
+    """The names of the function that a statement is in, and of those that called it, on the way to the later call."""
+    place = setting.reuse.later.place
+    way = [source.last_name(one.function) for one in (*place.stack, place) if one.function]
+    for run in setting.reuse.record.runs.values():
+        if any(node is statement for node in source.nodes_of(run.source)):
+            inside = source.function_at(run.source, statement.lineno)
+            name = inside[1].name if inside is not None else ""
+            return set(way[: way.index(name) + 1]) if name in way else {name}
+    return set()
 
 
 def _add_dependents(setting: Setting, used: set[str], before: int, found: dict[_Key, Statement]) -> None:
