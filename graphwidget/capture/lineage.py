@@ -94,7 +94,7 @@ class LineageMode(TorchFunctionMode):
         self._went_into = WeakTensorKeyDictionary()  # value, with or without a graph -> the cuts that it depends on
         self._same = WeakTensorKeyDictionary()  # `w.detach()`, `w.data` -> the leaf
         self._copied = WeakTensorKeyDictionary()  # leaf -> a leaf whose values were copied into it
-        self._cuts: dict[tuple[TextLine, str], _Cut] = {}
+        self._cuts: dict[tuple[tuple[TextLine, ...], str], _Cut] = {}
         self._numbers: dict[float, _Cut] = {}
         self._ran = 0
         self._grad_off: tuple[TextLine, ...] = ()  # the lines that switched grad mode off, while it is off
@@ -270,7 +270,8 @@ class LineageMode(TorchFunctionMode):
 
     def _cut(self, by: str, values: list[Any], *, into: bool) -> _Cut:
         lines = self._lines()
-        key = (lines[0] if lines else TextLine(None, None, 0), by)
+        # What switches grad mode off is far out: another caller, another cut.
+        key = (lines if self._grad_off else lines[:1], by)
         cut = self._cuts.get(key)
         if cut is None:
             cut = _Cut(lines, by, torch.is_grad_enabled(), into, self._grad_off)
