@@ -260,3 +260,15 @@ def test_a_worker_s_copy_is_known_by_what_it_was_copied_from(program: Program) -
     y = own(torch.ones(1, 2)).detach()
     (cut,) = (one for one in program.measured(y).cuts if one.lines and one.lines[0].line == 6)
     assert cut.copies == ("shared.weight",)
+
+
+def test_a_layer_called_without_grad_mode_from_two_lines_is_cut_at_each(program: Program) -> None:
+    w = torch.ones(3, requires_grad=True)
+    kept = []
+    for caller in (7, 8):
+        program.mode._lines = lambda caller=caller: (TextLine(1, None, 1), TextLine(1, None, caller))
+        with torch.no_grad():
+            kept.append(w * 2)
+    program.mode.called(0, (torch.ones(3, requires_grad=True) * kept[1]).sum())
+    cuts = [one for one in program.measured(torch.zeros(1)).cuts if one.by == "mul"]
+    assert [(one.lines[-1].line, one.used) for one in cuts] == [(7, False), (8, True)]

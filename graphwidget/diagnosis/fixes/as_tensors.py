@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Iterator
 
 from graphwidget.diagnosis.source import text_edit
@@ -17,6 +18,7 @@ _OF_TORCH = frozenset(
     "hypot erf erfc lgamma ldexp fmod floor ceil trunc".split()
 )
 _OTHERWISE = {"fabs": "abs"}
+_STACK = ast.Attribute(ast.Name("torch", ast.Load()), "stack", ast.Load())
 _PACKING = ("torch.tensor", "torch.as_tensor", "torch.Tensor", "torch.FloatTensor")
 
 
@@ -31,7 +33,7 @@ def makes_tensor(statement: ast.AST) -> bool:
     return any(isinstance(node, ast.Call) and _packed(node) is not None for node in ast.walk(statement))
 
 
-def replacements(statement: ast.AST) -> list[str]:
+def replacements(text: str, statement: ast.AST) -> list[str]:
     """What an edit would do, as parts of a sentence."""
     found = []
     for name in taken_by(statement):
@@ -39,8 +41,9 @@ def replacements(statement: ast.AST) -> list[str]:
         found.append(f"`{new}` in place of `{name}`" if new else f"no `{name}`")
     calls = [node for node in _outermost(statement) if _packed(node) is not None]
     if calls:
-        new = "torch.as_tensor" if any(not isinstance(_packed(one), (ast.List, ast.Tuple)) for one in calls) else ""
-        found.append(f"`{new or 'torch.stack'}` in place of `{ast.unparse(calls[0].func)}`")
+        made = [_Computing(text).visit(copy.deepcopy(one)) for one in calls]
+        new = "torch.stack" if any("torch.stack" in ast.unparse(one) for one in made) else "torch.as_tensor"
+        found.append(f"`{new}` in place of `{ast.unparse(calls[0].func)}`")
     return found
 
 
@@ -48,7 +51,7 @@ def edits(cell: int | None, text: str, statement: ast.stmt) -> Edits:
     """Write a statement with tensors; none where something in it has no counterpart."""
     found: list[TextEdit] = []
     for call in _outermost(statement):
-        new = _Computing().visit(copy.deepcopy(call))
+        new = _Computing(text).visit(copy.deepcopy(call))
         found += text_edit.replace_node(cell, text, call, _in_brackets(new))
     return tuple(found)
 
@@ -82,7 +85,10 @@ def _packed(call: ast.Call) -> ast.expr | None:
 
 
 class _Computing(ast.NodeTransformer):
-    """Replaces calls, the inner ones first."""
+    """Replaces calls, the inner ones first. `text`: what shows which names are lists."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """Write one call with tensors."""
@@ -90,7 +96,7 @@ class _Computing(ast.NodeTransformer):
         name, packed = _taking(node), _packed(node)
         if packed is not None:
             dtype = [one.value for one in node.keywords if one.arg == "dtype"]
-            new = _stacked(packed)
+            new = self._stacked(packed)
             return ast.Call(ast.Attribute(new, "to", ast.Load()), dtype, []) if dtype else new
         if name == "float":
             return node.args[0]
@@ -102,22 +108,32 @@ class _Computing(ast.NodeTransformer):
             return ast.Call(function, [*map(_as_tensor, given)] if len(given) > 1 else given, [])
         return node
 
+    def _stacked(self, node: ast.expr) -> ast.expr:
+        if isinstance(node, (ast.List, ast.Tuple)):
+            inner = (one if _is_value(one) else self._stacked(one) for one in node.elts)
+            parts = [_as_tensor(one) if isinstance(one, ast.Constant) else one for one in inner]
+            return ast.Call(_STACK, [ast.List(parts, ast.Load())], [])
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+            elt = node.elt if _is_value(node.elt) else self._stacked(node.elt)
+            return ast.Call(_STACK, [ast.ListComp(elt, node.generators)], [])
+        return ast.Call(_STACK, [node], []) if _is_list(self._text, node) else _as_tensor(node)
+
+
+def _is_value(node: ast.expr) -> bool:
+    """Whether an element of a list is no list itself."""
+    return not isinstance(node, (ast.List, ast.Tuple, ast.ListComp))
+
+
+def _is_list(text: str, node: ast.expr) -> bool:
+    """Whether the text makes a list under this name, or puts something into it."""
+    name = re.escape(ast.unparse(node))
+    return bool(re.search(rf"(?<![\w.]){name}(\s*(:[^=\n]+)?=\s*\[|\.append\()", text))
+
 
 def _as_tensor(node: ast.expr) -> ast.expr:
     """The same value as a tensor, with the graph that it has."""
     known = isinstance(node, ast.Call) and ast.unparse(node.func).startswith("torch.")
     return node if known else ast.Call(ast.parse("torch.as_tensor", mode="eval").body, [node], [])
-
-
-def _stacked(node: ast.expr) -> ast.expr:
-    if isinstance(node, (ast.List, ast.Tuple)):
-        parts = [_as_tensor(one) if isinstance(one, ast.Constant) else _stacked_inside(one) for one in node.elts]
-        return ast.Call(ast.parse("torch.stack", mode="eval").body, [ast.List(parts, ast.Load())], [])
-    return _as_tensor(node)
-
-
-def _stacked_inside(node: ast.expr) -> ast.expr:
-    return _stacked(node) if isinstance(node, (ast.List, ast.Tuple)) else node
 
 
 def _in_brackets(node: ast.expr) -> str:

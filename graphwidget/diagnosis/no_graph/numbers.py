@@ -102,7 +102,9 @@ def _fix(lines: list[_Line]) -> Fix:
     first = lines[0]
     changed = list({one.place.spot: one for one in lines}.values())
     edits = [as_tensors.edits(one.run.cell, one.run.source, one.statement) for one in changed]
-    what = list(dict.fromkeys(part for one in changed for part in as_tensors.replacements(one.statement)))
+    what = list(
+        dict.fromkeys(part for one in changed for part in as_tensors.replacements(one.run.source, one.statement))
+    )
     sentence = f"Compute with tensors from {where(first.place)} on{': ' if what else ''}{', '.join(what)}."
     every = tuple(edit for own in edits for edit in own) if all(edits) else ()
     return Fix("differentiable_op", sentence, False, at(first.place), edits=every)

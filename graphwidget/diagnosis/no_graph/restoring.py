@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from graphwidget.diagnosis.fixes import restore_graph
+from graphwidget.diagnosis.fixes import as_tensors, restore_graph
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.cutting import CUTTING
 from graphwidget.diagnosis.no_graph.grad_mode.left_early import left_early
@@ -55,6 +55,9 @@ def cause_of(record: Record, cut: Cut) -> Cause:
     if cut.by == "Parameter":
         sentence = f"Use what was computed itself, and make no parameter of it ({where(place)})."
     stacked, stacking = restore_graph.stacked(run.cell, run.source, statement) if cut.by == "tensor" else ("", ())
+    if not stacking and cut.by == "tensor" and is_measured(record, cut):  # so there are tensors in what it is given
+        stacking = as_tensors.edits(run.cell, run.source, statement)
+        stacked = stacking[0].new if stacking else ""
     if stacking:
         sentence, edits = f"Write {short(stacked)} in place of `torch.tensor` ({where(place)}).", stacking
     if cut.by == "sample" and (sampling := _reparametrised(run, statement)):

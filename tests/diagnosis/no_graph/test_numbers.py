@@ -83,3 +83,38 @@ def test_a_line_that_computes_with_tensors_has_the_same_value(line: str, taken: 
     exec(text_edit.apply(line, as_tensors.edits(None, line, statement)), after)
     torch.testing.assert_close(torch.as_tensor(after["y"]), torch.as_tensor(before["y"]), check_dtype=False)
     assert after["y"].requires_grad
+
+
+@pytest.mark.parametrize(
+    ("text", "new"),
+    [
+        ("loss = torch.tensor([f(a) for a in xs])", "torch.stack([f(a) for a in xs])"),
+        (
+            "loss = torch.tensor([torch.tensor([f(a) for a in b]).mean() for b in xs])",
+            "torch.stack([torch.stack([f(a) for a in b]).mean() for b in xs])",
+        ),
+        ("parts = []\nparts.append(x)\nloss = torch.tensor(parts)", "torch.stack(parts)"),
+        (
+            "loss = torch.tensor([[c, -s], [s, 0.0]])",
+            "torch.stack([torch.stack([c, -s]), torch.stack([s, torch.as_tensor(0.0)])])",
+        ),
+    ],
+)
+def test_a_tensor_of_computed_tensors_is_a_stack(text: str, new: str) -> None:
+    (edit,) = as_tensors.edits(1, text, ast.parse(text).body[-1])
+    assert edit.new == new
+
+
+def test_a_call_for_what_its_hooks_keep_is_no_line_that_only_shows() -> None:
+    hooked = "kept = []\nnet = nn.Linear(2, 2)\nnet.register_forward_hook(lambda m, i, o: kept.append(o))"
+    opt = "v = nn.Parameter(torch.ones(2))\nopt = torch.optim.SGD([*net.parameters(), v], lr=0.1)"
+    loop = (
+        "for _ in range(3):\n    with torch.no_grad():\n        net(torch.ones(2))\n"
+        "    loss = (kept[-1] * v).sum()\n    opt.zero_grad()\n    loss.backward()\n    opt.step()"
+    )
+    record = record_of(hooked, opt, loop)
+    lines, off = (TextLine(3, None, 3),), (TextLine(3, None, 2),)
+    cut = MeasuredCut(lines, "linear", False, ("net.weight", "net.bias"), True, off, used=True)
+    (found,) = diagnose(replace(record, lineage=Lineage(None, cuts=(cut,))))
+    assert found.cut_at is not None and found.cut_at.line == 3 and "`torch.no_grad()`" in found.text
+    assert found.fixes[0].edits
