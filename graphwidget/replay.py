@@ -53,7 +53,7 @@ def find_nan(root: torch.Tensor) -> NonFinite:
     >>> x.grad is None  # nothing has been written
     True
     """
-    from graphwidget.capture.nonfinite import first_nonfinite
+    from graphwidget.capture.flow.nonfinite import first_nonfinite
     from graphwidget.capture.owners import search
     from graphwidget.capture.owners.reading import locals_of
     from graphwidget.engine import forecast as engine

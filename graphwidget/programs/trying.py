@@ -18,7 +18,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from graphwidget.capture.lineage import LineageMode
+from graphwidget.capture.flow.lineage import LineageMode
 from graphwidget.diagnosis.diagnose import diagnose
 from graphwidget.model import Lineage, TextLine
 from graphwidget.programs.journal import Journal

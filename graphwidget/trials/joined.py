@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from graphwidget.diagnosis.fixes import CHOICES
-from graphwidget.diagnosis.source import text_edit
-from graphwidget.diagnosis.source.moved_edits import moved_back
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.moved_edits import moved_back
 from graphwidget.model import Fix, TextEdit
 from graphwidget.trials.account import Next
 from graphwidget.trials.attempt import Ran

@@ -15,7 +15,7 @@ from typing import Literal
 
 import psutil
 
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.model import Fix, TextEdit
 
 __all__ = ["BEGAN", "CannotEdit", "CellOf", "Edited", "Job", "Rerun", "edited", "edits_by_text", "now", "text_at"]

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from graphwidget.capture.lineage import LineageMode
+from graphwidget.capture.flow.lineage import LineageMode
 from graphwidget.model import Lineage, TextLine
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.model import TextEdit
 
 PROJECTS = sorted((Path(__file__).parent / "projects").iterdir())

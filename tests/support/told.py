@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from graphwidget.capture.flow.zero_gradients import ZeroFlow
 from graphwidget.capture.tracker import Tracker
-from graphwidget.capture.zero_flow import ZeroFlow
 from graphwidget.diagnosis.diagnose import diagnose
 from graphwidget.engine.forecast import forecast
 from graphwidget.model import Finding, Lineage, Record

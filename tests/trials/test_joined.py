@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.model import CellRun, Finding, Fix, Lineage, Place, Record, Snapshot, TextEdit, Trial
 from graphwidget.trials import trial
 from graphwidget.trials.account import Account, Next, account_of

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterable
 
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells, Spot
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.wording import at, names, own_path, short
 from graphwidget.model import BackwardCall, Finding, Fix, Record
 

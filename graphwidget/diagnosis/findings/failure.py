@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import Literal
 
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.wording import at, described, lasting_name, where
 from graphwidget.model import CellRun, Finding, Fix, Place, Record, TensorRef, Value
 

@@ -19,7 +19,7 @@ from graphwidget.diagnosis.no_graph.origins import Origins
 from graphwidget.diagnosis.no_graph.restoring import cause_of
 from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.pytorch.optimizers import optimized
 from graphwidget.diagnosis.wording import UNNAMED, place_of, root_name, short, where
 from graphwidget.diagnosis.wording import at as line_of

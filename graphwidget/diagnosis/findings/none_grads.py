@@ -10,8 +10,8 @@ from dataclasses import replace
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.fixes.restore_graph import updated_in_place, updates_in_place
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.wording import at, lasting_name, place_of, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Record, SlotState

@@ -32,12 +32,12 @@ from graphwidget.diagnosis.findings.refusals.user_code import hooks, own_code
 from graphwidget.diagnosis.fixes.restore_graph import updates_in_place
 from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.paths import is_code
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
-from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, names, no_gradient, short
 from graphwidget.model import CellRun, Finding, Fix, Place, Record, SlotState, torch_messages
 

@@ -7,8 +7,8 @@ import copy
 import re
 from collections.abc import Iterator
 
-from graphwidget.diagnosis.source import text_edit
-from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.model import TextEdit
 
 __all__ = ["edits", "makes_tensor", "replacements", "taken_by"]

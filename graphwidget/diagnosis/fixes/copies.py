@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from graphwidget.diagnosis.fixes.second_backward.case import simulate
-from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells, Spot
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.inplace_statements import reads_what_it_writes
-from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, lines_of, short, where
 from graphwidget.engine.what_if import reachable
 from graphwidget.model import BackwardCall, Fix, Record, SlotState, Snapshot, TextEdit, Write

@@ -9,11 +9,11 @@ from itertools import count
 from typing import TypeGuard
 
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.paths import root_of
 from graphwidget.diagnosis.source.pytorch.names import has_parameters
 from graphwidget.diagnosis.source.pytorch.optimizers import TRAINS, optimized
-from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.model import CellRun, TextEdit
 
 _NUMBER = re.compile(r"\.(item|tolist|numpy|detach|data)\b|^(float|int|len)\(")

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 from graphwidget.diagnosis.fixes.writes import another_write, works_without
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.paths import local
-from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, short, source_line, where
 from graphwidget.engine.what_if import reachable
 from graphwidget.model import BackwardCall, Fix, Place, Record, Snapshot, Write

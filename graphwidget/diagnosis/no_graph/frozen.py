@@ -8,7 +8,7 @@ from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.origins import Origins
 from graphwidget.diagnosis.no_graph.values import Spot
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.pytorch.optimizers import optimized
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import names, place_of, where

@@ -9,7 +9,7 @@ from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.origins import Origins
 from graphwidget.diagnosis.no_graph.values import Spot
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.pytorch.custom_functions import FunctionText, functions
 from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import Fix, Record

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterable
 from functools import cached_property
 
-from graphwidget.diagnosis.source import syntax, text_edit
-from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.source import syntax
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.model import CellRun, Record
 
 __all__ = ["Cells", "Spot"]

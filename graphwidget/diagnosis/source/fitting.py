@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells, Spot
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.model import Fix, Record, TextEdit
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -8,7 +8,7 @@ from records import place, placed
 from told import findings_of
 
 from graphwidget.diagnosis.findings import leak
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.engine.what_if import bytes_held
 from graphwidget.model import BackwardCall, CellRun, Owner, Record, SlotState, TensorRef
 

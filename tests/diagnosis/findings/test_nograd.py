@@ -8,8 +8,9 @@ from told import findings_of
 
 from graphwidget.diagnosis.findings import no_grad as nograd
 from graphwidget.diagnosis.fixes import restore_graph
-from graphwidget.diagnosis.source import fitting, text_edit
+from graphwidget.diagnosis.source import fitting
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.wording import root_name
 from graphwidget.model import BackwardCall, CellRun, Record, Snapshot, TensorRef
 

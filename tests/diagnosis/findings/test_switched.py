@@ -6,7 +6,7 @@ import pytest
 import torch
 from told import findings_of
 
-from graphwidget.diagnosis.source.text_edit import apply
+from graphwidget.diagnosis.source.edits.text_edit import apply
 
 NET = "net, x = nn.Linear(3, 1), torch.ones(2, 3)"
 LOSS = "loss = net(x).sum()\nloss.backward()"

@@ -6,7 +6,7 @@ from records import place
 from graphwidget.diagnosis.fixes.second_backward.earlier_call import named, with_keyword
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.model import BackwardCall, CellRun, Place, Record, Snapshot, TensorRef
 
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
 from tests.support.told import findings_of
 
 LIBRARY = """

@@ -7,7 +7,7 @@ import pytest
 from graphwidget.diagnosis.fixes.rerun.made_once import starts_over
 from graphwidget.diagnosis.fixes.rerun.rerun import Statement
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source.text_edit import apply
+from graphwidget.diagnosis.source.edits.text_edit import apply
 from graphwidget.model import CellRun
 from tests.support.told import findings_of
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
 from tests.support.told import findings_of
 
 HEAD = "w = nn.Parameter(torch.randn(3, 4))\ns = nn.Parameter(torch.ones(2))\ny = torch.exp(torch.randn(2, 3) @ w)\n"

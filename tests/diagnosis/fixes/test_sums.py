@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphwidget.diagnosis.source.text_edit import apply_to
+from graphwidget.diagnosis.source.edits.text_edit import apply_to
 from graphwidget.model import Fix
 from tests.support.told import findings_of
 

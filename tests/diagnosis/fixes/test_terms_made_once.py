@@ -3,7 +3,7 @@
 import pytest
 from told import findings_of
 
-from graphwidget.diagnosis.source.text_edit import apply
+from graphwidget.diagnosis.source.edits.text_edit import apply
 
 TERMS = {
     "a generator": "    term = sum((a - b).pow(2).sum() for a, b in zip(net.parameters(), [0.0, 0.0]))\n",

@@ -2,7 +2,7 @@
 
 from told import findings_of
 
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
 
 GAN = """
 class Model:

@@ -9,7 +9,7 @@ from told import record_of
 
 from graphwidget.diagnosis.diagnose import diagnose
 from graphwidget.diagnosis.fixes import as_tensors
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.model import Finding, Lineage, MeasuredCut, TextLine
 
 W = "import math\nw = nn.Parameter(torch.tensor(0.5))\nv = nn.Parameter(torch.tensor(1.0))"

@@ -4,7 +4,7 @@ import pytest
 from told import findings_of
 
 from graphwidget.diagnosis.source import temporaries
-from graphwidget.diagnosis.source.text_edit import apply
+from graphwidget.diagnosis.source.edits.text_edit import apply
 
 START = "w = torch.ones(3, requires_grad=True)\nF = nn.functional\n"
 

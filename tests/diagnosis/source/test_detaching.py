@@ -2,7 +2,8 @@
 
 import pytest
 
-from graphwidget.diagnosis.source import containers, detaching, syntax, text_edit
+from graphwidget.diagnosis.source import containers, detaching, syntax
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.model import Owner
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from graphwidget.diagnosis.source import fitting, syntax, text_edit
+from graphwidget.diagnosis.source import fitting, syntax
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.model import CellRun, Fix, Record, Snapshot, TextEdit
 
 CELLS = {

@@ -1,6 +1,6 @@
 """Apply a fix of `graphwidget explain --format json` to the cells of a program, with the product's own edits."""
 
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.model import TextEdit
 
 

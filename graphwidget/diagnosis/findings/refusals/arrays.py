@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from graphwidget.diagnosis.findings.failure import Failure
-from graphwidget.diagnosis.source import text_edit
-from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.wording import short
 from graphwidget.model import Finding
 

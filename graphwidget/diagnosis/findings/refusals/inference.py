@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator
 
 from graphwidget.diagnosis.findings.failure import Failure
-from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.wording import at, names, place_of, short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene, torch_messages
 

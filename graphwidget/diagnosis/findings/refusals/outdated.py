@@ -8,7 +8,7 @@ import re
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals import roots
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.pytorch.custom_functions import functions
 from graphwidget.diagnosis.wording import short
 from graphwidget.model import Finding

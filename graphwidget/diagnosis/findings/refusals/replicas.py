@@ -6,8 +6,8 @@ import re
 
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.makers import CallText, calls, line_that_made
-from graphwidget.diagnosis.source import text_edit
-from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.wording import at, names, place_of, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Scene
 

@@ -9,8 +9,8 @@ from math import prod
 
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
-from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.wording import at, short, where
 from graphwidget.engine import forecast as engine
 from graphwidget.model import Finding, Fix, Place, TensorRef

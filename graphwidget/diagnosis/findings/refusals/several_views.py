@@ -8,7 +8,7 @@ from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.views import written_by
 from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import CellRun, Finding, Fix
 

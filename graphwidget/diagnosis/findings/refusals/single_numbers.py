@@ -7,7 +7,7 @@ from math import prod
 
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.wording import place_of, short, where
 from graphwidget.model import Finding, Place
 

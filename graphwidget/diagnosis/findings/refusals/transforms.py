@@ -14,9 +14,9 @@ from typing import Literal, NamedTuple
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.makers import CallText, calls
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.pytorch.custom_functions import defined
-from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import Finding, Fix, Place, torch_messages
 

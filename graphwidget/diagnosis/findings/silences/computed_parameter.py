@@ -10,8 +10,9 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 
-from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.pytorch.made_parameters import as_parameter, computed_from
 from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import CellRun, Finding, Fix, Record

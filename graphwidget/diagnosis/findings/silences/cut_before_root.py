@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.no_graph.way_forward import cuts_behind
-from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.wording import at, place_of, root_name, short, where
 from graphwidget.model import BackwardCall, Fix, Record
 

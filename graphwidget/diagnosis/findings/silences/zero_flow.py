@@ -9,9 +9,9 @@ from typing import NamedTuple
 from graphwidget.diagnosis.findings.silences import flat
 from graphwidget.diagnosis.reuse.reuse import call_at
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.wording import at, lasting_name, names, short, spoken, where
 from graphwidget.model import BackwardCall, Finding, Fix, MeasuredZeros, Place, Record, Snapshot
 

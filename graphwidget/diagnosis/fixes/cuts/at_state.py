@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from graphwidget.diagnosis.fixes.cuts.cut import Cut, CuttingContext
 from graphwidget.diagnosis.fixes.cuts.inner_loops import first_in_pass
 from graphwidget.diagnosis.fixes.cuts.state import Use, edges, with_the_name
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.source.tensor_or_not import when_tensor
 from graphwidget.diagnosis.wording import short, spoken

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Sequence
 from graphwidget.diagnosis.fixes.cuts.cut import Cut, CuttingContext
 from graphwidget.diagnosis.fixes.cuts.inner_loops import cuts_steps
 from graphwidget.diagnosis.fixes.cuts.state import Use, edges, with_the_name
-from graphwidget.diagnosis.source import containers, text_edit
+from graphwidget.diagnosis.source import containers
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.paths import is_code, local
 from graphwidget.diagnosis.wording import at, short
 

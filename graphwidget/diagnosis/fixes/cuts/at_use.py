@@ -10,10 +10,10 @@ from graphwidget.diagnosis.fixes.cuts.cut import Cut, CuttingContext, edges_of
 from graphwidget.diagnosis.reuse.lines_between import runs_between
 from graphwidget.diagnosis.reuse.named_edges import NamedEdges
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Spot
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.paths import is_code, local, root_of
-from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, outer_at, short, where
 from graphwidget.engine.what_if import reachable
 from graphwidget.model import BackwardCall, Place

@@ -14,9 +14,10 @@ from graphwidget.diagnosis.fixes.cuts.state import uses
 from graphwidget.diagnosis.reuse.lines_between import runs_between
 from graphwidget.diagnosis.reuse.named_edges import NamedEdge
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import containers, text_edit
+from graphwidget.diagnosis.source import containers
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Spot
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.source.tensor_or_not import when_tensor
 from graphwidget.diagnosis.wording import at, outer_at, short, source_line, spoken

@@ -11,8 +11,8 @@ from graphwidget.diagnosis.reuse.named_edges import NamedEdge, NamedEdges
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import detaching
 from graphwidget.diagnosis.source.cells import Cells, Spot
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.paths import local
-from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.engine.what_if import reachable
 
 __all__ = ["Cut", "CuttingContext", "edges_of"]

@@ -11,7 +11,8 @@ from graphwidget.diagnosis.fixes.rerun.readers import are_read
 from graphwidget.diagnosis.fixes.rerun.rerun import Rerun, quoted
 from graphwidget.diagnosis.fixes.rerun.statements import Target, statements_to_rerun
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source import syntax
+from graphwidget.diagnosis.source.edits import text_edit
 
 __all__ = ["by_position"]
 

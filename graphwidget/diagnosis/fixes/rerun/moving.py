@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from graphwidget.diagnosis.fixes.rerun.rerun import Statement
 from graphwidget.diagnosis.fixes.rerun.statements import Target
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import syntax, text_edit
-from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.source import syntax
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 
 __all__ = ["taken_out"]
 

@@ -10,7 +10,8 @@ import ast
 from collections.abc import Collection, Sequence
 
 from graphwidget.diagnosis.fixes.rerun.rerun import Statement
-from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source import syntax
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.model import TextEdit
 
 __all__ = ["with_own_names"]

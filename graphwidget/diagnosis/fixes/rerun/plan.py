@@ -16,8 +16,8 @@ from graphwidget.diagnosis.reuse.inside_function import inside_function
 from graphwidget.diagnosis.reuse.lines_between import runs_between
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
-from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 
 __all__ = ["Rerun", "head_of", "keeper", "rerun"]
 

@@ -23,9 +23,9 @@ from graphwidget.diagnosis.fixes.rerun.statements import places_to_rerun, trains
 from graphwidget.diagnosis.reuse.lines_between import runs_between
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.inplace_statements import written as written_in
-from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, lines_of, short
 from graphwidget.model import CellRun, Place, TextEdit
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import syntax, text_edit
-from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.source import syntax
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.wording import root_name, where
 from graphwidget.model import BackwardCall
 

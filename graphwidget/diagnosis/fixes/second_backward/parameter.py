@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from graphwidget.diagnosis.fixes.second_backward.case import Case
-from graphwidget.diagnosis.source import text_edit
-from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.wording import at, short, where
 from graphwidget.model import Fix
 

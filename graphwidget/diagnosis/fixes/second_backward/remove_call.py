@@ -7,8 +7,9 @@ import ast
 from graphwidget.diagnosis.fixes.second_backward import earlier_call
 from graphwidget.diagnosis.fixes.second_backward.case import Case
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import syntax, text_edit
-from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.source import syntax
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.wording import at, number, root_name, short, where
 from graphwidget.model import Fix, Place
 

@@ -7,7 +7,7 @@ import ast
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.origins import Origins
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import BackwardCall, CellRun, Fix, Place

@@ -6,8 +6,8 @@ import ast
 from dataclasses import replace
 
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.wording import at, short, where
 from graphwidget.model import BackwardCall, Fix, Record
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.paths import is_assignable, root_of
 from graphwidget.diagnosis.wording import at, short, where
 from graphwidget.model import BackwardCall, CellRun, Fix, Record

@@ -11,8 +11,8 @@ from graphwidget.diagnosis.no_graph.gradients.from_gradients import Parts, parts
 from graphwidget.diagnosis.no_graph.gradients.read_grads import asked_instead, is_read, maker
 from graphwidget.diagnosis.no_graph.origins import Origins
 from graphwidget.diagnosis.no_graph.values import Spot
-from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.pytorch.custom_functions import functions
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import place_of, short, where

@@ -3,7 +3,7 @@
 import pytest
 from told import findings_of, said
 
-from graphwidget.diagnosis.source.text_edit import apply_to
+from graphwidget.diagnosis.source.edits.text_edit import apply_to
 
 X = "x, y = torch.ones(4, 3), torch.ones(4, 1)\nnet = nn.Linear(3, 1)"
 FUNCTION = (

@@ -2,7 +2,7 @@
 
 from told import findings_of
 
-from graphwidget.diagnosis.source.text_edit import apply
+from graphwidget.diagnosis.source.edits.text_edit import apply
 
 LEAF = "w = torch.ones(3, requires_grad=True)"
 

@@ -3,7 +3,7 @@
 import pytest
 from told import findings_of
 
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
 
 
 def only(*cells: str):

@@ -3,7 +3,7 @@
 import pytest
 from told import findings_of, said
 
-from graphwidget.diagnosis.source.text_edit import apply
+from graphwidget.diagnosis.source.edits.text_edit import apply
 
 NET = (
     "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"

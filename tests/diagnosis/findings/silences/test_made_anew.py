@@ -5,7 +5,7 @@ from dataclasses import replace
 from told import record_of
 
 from graphwidget.diagnosis.diagnose import diagnose
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.model import Lineage, MeasuredCut, TextLine
 
 HYPER = """

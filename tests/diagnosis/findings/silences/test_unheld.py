@@ -3,7 +3,7 @@
 import pytest
 from told import findings_of, said
 
-from graphwidget.diagnosis.source.text_edit import apply
+from graphwidget.diagnosis.source.edits.text_edit import apply
 from graphwidget.model import Finding
 
 LOOP = "for _ in range(4):\n    opt.zero_grad()\n    loss = net(torch.ones(2, 3)).pow(2).sum()\n    loss.backward()\n    opt.step()"

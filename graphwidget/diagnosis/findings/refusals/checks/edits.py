@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from graphwidget.diagnosis.findings.refusals.makers import CallText
-from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.model import Place, Record, TextEdit, Value
 
 __all__ = [

@@ -16,8 +16,8 @@ from typing import NamedTuple
 from graphwidget.diagnosis.fixes.handed_in import argument_of
 from graphwidget.diagnosis.no_graph.cutting import is_library
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.wording import at, names, short, where
 from graphwidget.engine.what_if import reachable

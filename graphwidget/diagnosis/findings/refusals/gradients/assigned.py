@@ -7,8 +7,8 @@ import re
 from math import prod
 
 from graphwidget.diagnosis.findings.failure import Failure
-from graphwidget.diagnosis.source import text_edit
-from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.wording import short
 from graphwidget.model import Finding
 

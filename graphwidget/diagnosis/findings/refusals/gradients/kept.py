@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 from graphwidget.diagnosis.findings.refusals.gradients.below import below, below_nodes, same_name
 from graphwidget.diagnosis.findings.refusals.makers import line_that_made
-from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.paths import is_assignable, local, root_of
 from graphwidget.diagnosis.wording import at, is_notebook_s, place_of, short, where
 from graphwidget.model import BackwardCall, Fix, Owner, Place, Record, Snapshot, TensorRef

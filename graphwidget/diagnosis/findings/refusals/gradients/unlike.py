@@ -9,7 +9,7 @@ from graphwidget.diagnosis.findings.failed_node import recorded_at
 from graphwidget.diagnosis.findings.refusals.checks.edits import Site
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.wording import at, lasting_name, names, place_of, short, when, where
 from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Scene
 

@@ -19,8 +19,8 @@ from graphwidget.diagnosis.no_graph.origins import Cut, Origins
 from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.no_graph.way_forward import cuts_behind, why_cut
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.paths import local, root_of
 from graphwidget.diagnosis.wording import at, lasting_name, names, own_path, place_of, root_name, short, spoken, where
 from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Scene, TensorRef, Write

@@ -8,7 +8,7 @@ from dataclasses import replace
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.no_graph.values import LAYER
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import CellRun, Finding

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from graphwidget.diagnosis.fixes.restore_graph import without_decorator
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.pytorch.custom_functions import FunctionText, defined, functions
-from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, names, place_of, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Kind, NodeFacts, Place, Record, torch_messages
 

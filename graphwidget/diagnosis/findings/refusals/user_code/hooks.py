@@ -11,9 +11,9 @@ from graphwidget.diagnosis.findings.refusals.makers import calls
 from graphwidget.diagnosis.findings.refusals.user_code.context import REGISTERING
 from graphwidget.diagnosis.findings.refusals.user_code.own_code import handed_to
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.pytorch import grad_modes
-from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Place, Record
 

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from graphwidget.diagnosis.fixes.rerun.rerun import first_step
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.wording import at, opening, root_name, short, when, where
 from graphwidget.model import BackwardCall, Finding, Fix, InnerCall, Place, Record
 

@@ -6,8 +6,9 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 
-from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.wording import at, short, spoken, where
 from graphwidget.model import BackwardCall, Finding, Fix, KeptGradients, Place, Record
 

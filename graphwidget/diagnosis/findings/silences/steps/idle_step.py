@@ -14,9 +14,10 @@ from graphwidget.diagnosis.findings.silences.steps import made_anew
 from graphwidget.diagnosis.findings.silences.unheld.leaves import Line, around
 from graphwidget.diagnosis.findings.silences.unheld.replaced import replaced_at
 from graphwidget.diagnosis.no_graph.way_forward import why_cut
-from graphwidget.diagnosis.source import paths, text_edit
+from graphwidget.diagnosis.source import paths
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, lasting_name, names, place_of, root_name, short, where
 from graphwidget.engine.what_if import reachable

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.wording import at, short, spoken, where
 from graphwidget.model import BackwardCall, Finding, Fix, KeptGradients, Place, Record
 

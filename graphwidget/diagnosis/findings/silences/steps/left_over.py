@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from graphwidget.diagnosis.findings.silences.steps.kept_grads import changes_grads, owner_of
-from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.wording import at, names, short, spoken, where
 from graphwidget.model import BackwardCall, Finding, Fix, Record, Write

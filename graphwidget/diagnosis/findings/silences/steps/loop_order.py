@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import CellRun, Finding, Fix, Record

@@ -13,7 +13,8 @@ from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf
 from graphwidget.diagnosis.no_graph.measured import cut_at
 from graphwidget.diagnosis.no_graph.origins import Cut
-from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source import syntax
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import Fix, Place, Record
 

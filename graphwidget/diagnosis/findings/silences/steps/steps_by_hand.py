@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from graphwidget.diagnosis.findings.silences.steps.kept_grads import call_before, is_never_cleared
-from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.paths import is_assignable, root_of
 from graphwidget.diagnosis.source.pytorch import grad_modes
-from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, names, place_of, short, spoken, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, KeptGradients, Place, Record
 

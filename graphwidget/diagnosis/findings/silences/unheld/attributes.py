@@ -12,8 +12,9 @@ from graphwidget.diagnosis.findings.silences.unheld.leaves import (
     named,
     torch_nn,
 )
-from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.wording import at, spoken
 from graphwidget.model import Finding, Fix, Record, UnheldLeaf
 

@@ -13,8 +13,9 @@ from graphwidget.diagnosis.findings.silences.unheld.leaves import (
     parts_of,
     torch_nn,
 )
-from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.wording import at
 from graphwidget.model import CellRun, Finding, Fix, Record, UnheldLeaf
 

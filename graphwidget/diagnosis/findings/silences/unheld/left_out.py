@@ -13,10 +13,11 @@ from dataclasses import replace
 
 from graphwidget.diagnosis.findings.silences.unheld.leaves import Line, around, finding_of, named, parts_of
 from graphwidget.diagnosis.findings.silences.unheld.replaced import given_of, takes_all
-from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source import syntax
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.paths import root_of
 from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
-from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, short, spoken
 from graphwidget.model import Finding, Fix, Place, Record, UnheldLeaf
 

@@ -12,11 +12,12 @@ from graphwidget.diagnosis.findings.silences.unheld.leaves import (
     named,
     parts_of,
 )
-from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.paths import is_assignable, root_of
 from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
-from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, where
 from graphwidget.model import CellRun, Finding, Fix, Record, UnheldLeaf
 

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from graphwidget.diagnosis.findings.silences.unheld.collected import filled, module_of
 from graphwidget.diagnosis.findings.silences.unheld.leaves import Line, finding_of, named
-from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.wording import at, short, spoken, where
 from graphwidget.model import Finding, Fix, Record, UnheldLeaf
 

@@ -24,7 +24,7 @@ from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from graphwidget import torch_internals as internals
-from graphwidget.capture.zero_flow import ZeroFlow
+from graphwidget.capture.flow.zero_gradients import ZeroFlow
 from graphwidget.model import FrozenModule, Lineage, MeasuredCut, TextLine
 
 __all__ = ["LineageMode"]

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 
 from graphwidget.diagnosis.source import syntax
-from graphwidget.diagnosis.source.difference import difference
+from graphwidget.diagnosis.source.edits.difference import difference
 from graphwidget.model import TextEdit
 
 Edits = tuple[TextEdit, ...]

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from graphwidget.diagnosis.source.text_edit import Edits, Position, apply, in_order, offset_of, offsets
+from graphwidget.diagnosis.source.edits.text_edit import Edits, Position, apply, in_order, offset_of, offsets
 from graphwidget.model import TextEdit
 
 __all__ = ["moved_back"]
