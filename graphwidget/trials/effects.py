@@ -43,6 +43,7 @@ class Effects:
         self._within = os.path.join(os.path.realpath(folder), "")
         self._since = _now_of_files()
         self._files: dict[str, None] = {}
+        self._started: dict[str, None] = {}
         self._others: dict[str, None] = {}
         self._private = tuple(
             os.path.realpath(one) + os.sep
@@ -61,6 +62,9 @@ class Effects:
         if _watched == [self]:
             _watched.clear()
         parts = [f"writes files ({self._named(list(self._files))})"] if self._files else []
+        if self._started:
+            names = ", ".join(filter(None, list(self._started)[:_MOST_NAMED]))
+            parts.append(f"starts other programs{f' ({names})' if names else ''}")
         parts += list(self._others)
         if parts:
             return f"the program {' and '.join(parts)}"
@@ -80,7 +84,8 @@ class Effects:
         elif event == "sqlite3.connect":
             self._wrote(args[0])
         elif event in _STARTS:
-            self._others["starts other programs"] = None
+            if len(self._started) < _MOST_ENTRIES:
+                self._started[_name_of(args)] = None
         elif event in _CONNECTS and not _is_on_this_machine(args):
             self._others["talks to other machines"] = None
 
@@ -177,6 +182,15 @@ def _path_of(open_folder: object) -> str:
         return os.readlink(f"/proc/self/fd/{open_folder}")
     except OSError:
         return ""
+
+
+def _name_of(args: tuple[Any, ...]) -> str:
+    """The name of a program that is started: of ``subprocess.Popen`` and its like, which have its path first."""
+    path = args[0] if args else None
+    if not isinstance(path, (str, bytes)):
+        return ""
+    words = os.fsdecode(path).split()  # `os.system` has the whole line
+    return os.path.basename(words[0]) if words else ""
 
 
 def _is_on_this_machine(args: tuple[Any, ...]) -> bool:

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -23,7 +24,10 @@ SEEN = {
     "removes": ("os.remove('here.txt')", "the program writes files (here.txt)"),
     "many": ("for n in range(5): open(f'{n}.txt', 'w')", "the program writes files (0.txt, 1.txt and 3 more)"),
     "compiled code": ("torch.save(torch.ones(2), 'w.pt')", "files changed while the program ran (w.pt)"),
-    "another program": ("os.system('true')", "the program starts other programs"),
+    "another program": (
+        "import subprocess; os.system('true -v'); subprocess.run([sys.executable, '-c', ''])",
+        f"the program starts other programs (true, {Path(sys.executable).name})",
+    ),
     "another machine": (
         "import socket\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(('192.0.2.1', 9))",
         "the program talks to other machines",
