@@ -114,6 +114,29 @@ def test_a_state_that_begins_under_a_test_is_not_computed_anew_in_each_pass(libr
     assert findings_of(text_edit.apply(STATE, fix.edits), Trainer=library.Trainer) == ()
 
 
+SPREAD = """
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net, self.hidden = nn.Linear(3, 2), None
+    def loss(self, x):
+        z = self.net(x).tanh()
+        z = z if self.hidden is None else z + self.hidden
+        out, self.hidden = torch.std_mean(z, dim=0, keepdim=True)
+        return (out + z).sum()
+Trainer().fit(Model(), [torch.randn(4, 3) for _ in range(3)])
+"""
+
+
+def test_where_a_name_is_only_compared_with_none_nothing_is_detached(library):
+    """One operation makes the state and what the loss uses: it cannot be stored detached in the same statement."""
+    _, fix = first_of(SPREAD, Trainer=library.Trainer)
+    assert fix.id == "detach"
+    mended = text_edit.apply(SPREAD, fix.edits)
+    assert "self.hidden.detach() is None" not in mended
+    assert findings_of(mended, Trainer=library.Trainer) == ()
+
+
 PENALTY = """
 class Model(nn.Module):
     def prepare(self):

@@ -166,9 +166,11 @@ def _reads_any_element(text: str, line: int | None, holder: str) -> list[ast.exp
 
 
 def _asks_only(above: ast.AST) -> bool:
-    """Whether a tensor is read for its size or the like, in which no graph begins."""
+    """Whether a tensor is read for its size, its type, or whether it is one: no graph begins there."""
     if isinstance(above, ast.Call):
-        return isinstance(above.func, ast.Name) and above.func.id == "len"
+        return ast.unparse(above.func) in ("len", "isinstance", "type", "id", "torch.is_tensor")
+    if isinstance(above, ast.Compare):
+        return all(isinstance(one, (ast.Is, ast.IsNot)) for one in above.ops)
     return isinstance(above, ast.Attribute) and above.attr in _ABOUT
 
 
