@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from types import CodeType
 from typing import ParamSpec, TypeVar
 
-from graphwidget.capture.owners.reading import is_installed
+from graphwidget.capture.installed import is_installed
 
 __all__ = ["OUTERMOST", "OwnCode", "in_and_out", "is_outermost", "outermost"]
 

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from graphwidget import torch_internals as internals
+from graphwidget.capture.installed import is_installed
 
 __all__ = [
     "CO_OPTIMIZED",
@@ -22,7 +23,6 @@ __all__ = [
     "attribute",
     "class_dict",
     "dict_getter",
-    "is_installed",
     "is_leaf",
     "is_name",
     "is_own_class",
@@ -35,7 +35,6 @@ __all__ = [
     "static_attribute",
 ]
 
-INSTALLED = frozenset({"site-packages", "dist-packages"})
 REGISTRIES = ("_parameters", "_buffers", "_modules")
 HELD_BY_FRAME_AND_US = 3  # references to a dict of locals: the frame's, ours and the argument of getrefcount
 CO_OPTIMIZED = 0x1  # a function's frame: its locals are not a namespace
@@ -50,11 +49,6 @@ class_dict = type.__dict__["__dict__"].__get__
 def mro_of(cls: type) -> tuple[type, ...]:
     """Return the method resolution order of `cls`, past any metaclass."""
     return _mro(cls)  # type: ignore[no-any-return]
-
-
-def is_installed(path: str) -> bool:
-    """Whether a file is in a folder into which packages are installed."""
-    return not INSTALLED.isdisjoint(path.replace("\\", "/").split("/"))
 
 
 def is_own_class(cls: type) -> bool:

@@ -106,3 +106,26 @@ def test_steps_of_one_pass_still_train_each_other(name):
     out = net(steps)
     (out[-1] if out.dim() == 3 else out).sum().backward()
     assert steps.grad[0].abs().max() > 0, fix.edit
+
+
+CHUNKS = """
+def chunks(net, xs):
+    state = torch.zeros(1, 4, 3)
+    for x in xs.split(5):
+        out, state = net(x, state)
+        yield out
+net = nn.GRU(2, 3)
+opt = torch.optim.SGD(net.parameters(), 0.1)
+for out in chunks(net, torch.randn(15, 4, 2)):
+    loss = out.pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
+def test_each_step_of_a_generator_is_a_pass_of_what_takes_its_values():
+    """The backward is outside of the generator's loop; a cut before that loop would cut nothing."""
+    finding = next(one for one in findings_of(CHUNKS) if one.kind == "second_backward")
+    assert finding.fixes[0].id == "detach"
+    run(CHUNKS, finding.fixes[0].edits)

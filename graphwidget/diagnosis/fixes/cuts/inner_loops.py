@@ -33,10 +33,17 @@ def cuts_steps(context: CuttingContext, spot: Spot, paths: Collection[str]) -> b
 
 
 def _inner_loops(context: CuttingContext, spot: Spot) -> list[ast.For | ast.While]:
-    """The loops around a line that run inside of one pass, outermost first: the later call stands in none of them."""
+    """The loops around a line that run inside of one pass, outermost first: the later call stands in none of them.
+
+    A loop of a generator runs a step for each pass of what takes its values.
+    """
     calls = [line for cell, line in lines_of(context.reuse.later.place) if cell == spot[0]]
-    around = source.loops_around(context.text(spot), spot[1])
+    around = (one for one in source.loops_around(context.text(spot), spot[1]) if not _yields(one))
     return [one for one in around if not any(one.lineno <= line <= (one.end_lineno or 0) for line in calls)]
+
+
+def _yields(loop: ast.For | ast.While) -> bool:
+    return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in ast.walk(loop))
 
 
 def first_in_pass(
