@@ -34,7 +34,7 @@ def _before_use(context: CuttingContext, use: Use) -> Cut | None:
         if "." not in path:
             names = [f"{path}{inside}" for inside in _inside(context, path)]
         if not names:  # it may be a tensor, or a tuple of them
-            return _in_words(context, use, path)
+            return _of_unknown_form(context, use, path)
         elements = [name for name in names if local(name).endswith("]")]
         new = [f"{path} = {path}.detach()"]
         if elements or context.detaching.is_field(path):
@@ -69,7 +69,24 @@ def _inside(context: CuttingContext, name: str) -> list[str]:
     return [match[1] for match in found if match is not None]
 
 
-def _in_words(context: CuttingContext, use: Use, path: str) -> Cut | None:
+def _of_unknown_form(context: CuttingContext, use: Use, path: str) -> Cut | None:
+    """The cut of what is a tensor or a tuple of them: which, only a run shows. In words where no place is known."""
     gone = edges(context, use)
-    sentence = f"Cut the graph between passes: detach `{path}` before In[{use.spot[0]}], line {use.statement.lineno}."
-    return Cut(sentence, (use.spot[0], use.statement.lineno), (), gone, sure=False) if gone else None
+    if not gone:
+        return None
+    place = first_in_pass(context, use.spot, use.statement, use.paths)
+    line = place[0].lineno if place is not None else use.statement.lineno
+    sentence = f"Cut the graph between passes: detach `{path}` before In[{use.spot[0]}], line {line}."
+    if place is None or place[1]:
+        return Cut(sentence, (use.spot[0], line), (), gone, sure=False)
+    lines = [
+        f"if isinstance({path}, tuple):",
+        f"    {path} = tuple(one.detach() for one in {path})",
+        "else:",
+        f"    {path} = {path}.detach()",
+    ]
+    condition = when_tensor(context.cells, (use.spot[0], line), path)
+    if condition:
+        lines[2] = f"elif {condition}:"
+    edits = text_edit.insert_before(use.spot[0], context.text(use.spot), place[0], lines)
+    return Cut(sentence, (use.spot[0], line), edits, gone, sure=False)
