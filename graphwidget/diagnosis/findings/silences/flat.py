@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from graphwidget.diagnosis.source.cells import Cells
@@ -17,7 +17,7 @@ from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.wording import at, lasting_name, names, short, spoken, where
 from graphwidget.model import BackwardCall, Finding, Fix, Kind, NodeFacts, Place, Record, Snapshot
 
-__all__ = ["find", "is_flat"]
+__all__ = ["find", "is_flat", "only_zeros"]
 
 MOST_NAMED = 4
 
@@ -122,23 +122,41 @@ def _of(record: Record, found: list[_Flat]) -> Finding:
         if drawn
         else "a small change of its input changes nothing, so its derivative is zero"
     )
+    text = (
+        f"{line} computes `{operation}`: {why}. Every path from the loss to {names(shown, MOST_NAMED)} leads through "
+        f"it. So {'it gets a gradient' if one else 'they get gradients'} of zeros, and no step changes "
+        f"{'it' if one else 'them'} by the loss."
+    )
+    places = [(each.graph, each.node) for each in found]
+    return only_zeros(first.call, places, operation, shown, text, _fix(record, place, operation, drawn))
+
+
+def only_zeros(
+    call: BackwardCall,
+    places: Sequence[tuple[Snapshot, int]],
+    operation: str,
+    leaves: tuple[str, ...],
+    text: str,
+    fix: Fix,
+) -> Finding:
+    """The finding for leaves that get zeros through an operation's nodes, each with its graph: the first is shown."""
+    graph, node = places[0]
+    place = graph.place_of(node)
     return Finding(
         "silent",
         "warning",
-        f"{line} computes `{operation}`: {why}. Every path from the loss to {names(shown, MOST_NAMED)} leads through "
-        f"it. So {'it gets a gradient' if one else 'they get gradients'} of zeros, and no step changes "
-        f"{'it' if one else 'them'} by the loss.",
-        f"{names(shown, MOST_NAMED)} {'gets' if one else 'get'} only zeros through `{operation}`.",
-        first.call.n,
-        node=first.graph.name_of(first.node),
-        node_uid=first.graph.uid[first.node],
+        text,
+        f"{names(leaves, MOST_NAMED)} {'gets' if len(leaves) == 1 else 'get'} only zeros through `{operation}`.",
+        call.n,
+        node=graph.name_of(node),
+        node_uid=graph.uid[node],
         made_at=place,
         cause=place,
         cut_at=place,
-        names=(*shown, operation),
-        tensor=shown[0],
-        uids=tuple(each.graph.uid[each.node] for each in found),
-        fixes=(_fix(record, place, operation, drawn),),
+        names=(*leaves, operation),
+        tensor=leaves[0],
+        uids=tuple(one.uid[at] for one, at in places),
+        fixes=(fix,),
     )
 
 

@@ -82,24 +82,13 @@ def _of(record: Record, several: list[_Zeros]) -> Finding:
     leaves = tuple(dict.fromkeys(path for one in several for path in one.leaves))
     shown, alone, place = names(leaves, MOST_NAMED), len(leaves) == 1, first.place
     line = f"{short(place.source)} ({where(place)})" if place is not None and where(place) else "The forward"
-    return Finding(
-        "silent",
-        "warning",
+    text = (
         f"{line} computes `{first.operation}`: {_why(first)}. Measured in {first.measured.steps} steps, all that there "
         f"were: a gradient arrives there, and {shown} {'gets' if alone else 'get'} zeros only. So no step changes "
-        f"{'it' if alone else 'them'} by the loss.",
-        f"{shown} {'gets' if alone else 'get'} only zeros through `{first.operation}`.",
-        first.call.n,
-        node=first.graph.name_of(first.node),
-        node_uid=first.graph.uid[first.node],
-        made_at=place,
-        cause=place,
-        cut_at=place,
-        names=(*leaves, first.operation),
-        tensor=leaves[0],
-        uids=tuple(one.graph.uid[one.node] for one in several),
-        fixes=(_fix(record, first),),
+        f"{'it' if alone else 'them'} by the loss."
     )
+    places = [(one.graph, one.node) for one in several]
+    return flat.only_zeros(first.call, places, first.operation, leaves, text, _fix(record, first))
 
 
 def _why(zeros: _Zeros) -> str:
