@@ -84,6 +84,7 @@ class Fix:
 
     `by_hand`: no line of the program is to be changed for it (a button is pressed, a cell is run again).
     `starves`: trained leaves that would get no gradient any more, or none from the call that failed.
+    `choice`: it changes what the program means, beyond what its id says. It is never verified, however well it runs.
 
     Examples
     --------
@@ -101,6 +102,7 @@ class Fix:
     edit: tuple[str, ...] = ()
     by_hand: bool = False
     starves: tuple[str, ...] = ()
+    choice: bool = False
     edits: tuple[TextEdit, ...] = ()
     tried: Trial | None = None
 

@@ -46,7 +46,7 @@ class Next:
         Of the finding.
     error
         Whether the program raised. Otherwise graphs pile up, something gets no gradient, or something else is wrong.
-    id, text, price, starves
+    id, text, price, starves, choice
         As in `Fix`.
     edits
         Of the edited texts. Their cells have the numbers of the program's cells.
@@ -59,6 +59,7 @@ class Next:
     price: str = ""
     starves: tuple[str, ...] = ()
     error: bool = True
+    choice: bool = False
 
 
 @dataclass(frozen=True)
@@ -210,7 +211,7 @@ def _next_fixes(
         for fix in finding.fixes:
             if fix.edits:
                 edits = (replace(one, cell=cell_of(one.cell)) for one in fix.edits)
-                yield Next(finding.headline, fix.id, fix.text, tuple(edits), fix.price, fix.starves, error)
+                yield Next(finding.headline, fix.id, fix.text, tuple(edits), fix.price, fix.starves, error, fix.choice)
 
 
 def _reached(calls: Iterable[BackwardCall]) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ __all__ = ["joined", "second_alone"]
 
 def joined(ran: Ran, first: Fix, after: Next) -> Fix | None:
     """Both changes as one fix; None where they cannot be joined, or the second changes what the program means."""
-    if after.id in CHOICES or not first.edits:
+    if after.choice or after.id in CHOICES or not first.edits:
         return None
     try:
         one, two = _by_text(ran, first, after)

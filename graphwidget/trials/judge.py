@@ -47,7 +47,7 @@ def judge(
         The program with the fix in it.
     """
     passes, what = _further(before, after, call)
-    choice = fix.id in CHOICES or (finding.severity != "error" and _trains_more(before, after))
+    choice = fix.choice or fix.id in CHOICES or (finding.severity != "error" and _trains_more(before, after))
 
     def trial(ok: bool | None, why: str) -> Trial:
         return Trial(ok, why, round(after.seconds, 2), passes, choice)

@@ -35,8 +35,6 @@ def step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Write
     ):
         return None  # its targets are read before the call; or it runs in each pass of a loop
     resets = _own_resets(record, call, write, moved)
-    if mixes and not _cleared(record, call, graph, write) <= set(map(_owner, moved)):
-        works = False  # what another optimizer clears in between, the step needs
     spot = at(place)
     edits: Edits = ()
     by_cell = (place.cell, place.line) == (place.outer_cell, place.outer_line)
@@ -55,9 +53,10 @@ def step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Write
         "zero_grad_or_step_order",
         f"Run every backward before {by} ({where(place)}) changes the weights: "
         f"move it{along} behind {where(call.place) or 'this call'}.{another_write(other)}",
-        works,
+        works and not mixes,
         spot,
         price,
+        choice=mixes,
         edits=edits,
     )
 
@@ -182,11 +181,3 @@ def _owner(step: source.Statement | None) -> str:
     """The optimizer of a statement that is a step."""
     called = source.calls_in(step) if step is not None else ()
     return next((name.removesuffix(".step") for name in called if name.endswith(".step")), "")
-
-
-def _cleared(record: Record, call: BackwardCall, graph: Snapshot, write: Write) -> set[str]:
-    """The optimizers and modules that clear, before the call, gradients that a step used."""
-    step = _step(Cells.of(record).text(write.place.cell), write.place.line)
-    paths = [path for leaf in graph.leaves.values() if write.is_to(leaf) for path in leaf.paths]
-    names = {name for _, name in _resets(record, call, write, step)}
-    return {n for n in names if n == _owner(step) or any(path.startswith((f"{n}.", f"{n}[")) for path in paths)}

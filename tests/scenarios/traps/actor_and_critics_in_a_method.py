@@ -1,4 +1,4 @@
-# verified: recompute_in_loop zero_grad_or_step_order
+# verified: recompute_in_loop
 # %%
 import torch
 from torch import nn

@@ -1,5 +1,4 @@
-# verified: recompute_in_loop zero_grad_or_step_order
-# says: `opt_d.step()` then takes the gradients of both, also those of In[2], line 10
+# verified: recompute_in_loop
 # %%
 import torch
 from torch import nn

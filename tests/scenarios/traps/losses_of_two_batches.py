@@ -1,4 +1,4 @@
-# verified: recompute_in_loop zero_grad_or_step_order
+# verified: recompute_in_loop
 # %%
 import torch, torch.nn as nn
 net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))

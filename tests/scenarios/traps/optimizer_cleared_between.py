@@ -1,5 +1,4 @@
-# verified: recompute_in_loop zero_grad_or_step_order
-# says: move it, and `od.zero_grad()` with it, behind
+# verified: recompute_in_loop
 # %%
 import torch
 torch.manual_seed(0)

@@ -1,4 +1,4 @@
-# verified: recompute_in_loop zero_grad_or_step_order
+# verified: recompute_in_loop
 # says: `opt.step(closure)` (In[3], line 1) modified `w`
 # %%
 import torch

@@ -1,5 +1,4 @@
-# verified: recompute_in_loop zero_grad_or_step_order
-# says: before `oa.step(); ob.step()` (In[2], line 5)
+# verified: recompute_in_loop
 # %%
 import torch, torch.nn as nn
 torch.manual_seed(0)
