@@ -11,7 +11,10 @@ __all__ = ["AUTOGRAD_CALL", "FORECAST", "OF_AUTOGRAD", "UNDIFFERENTIABLE", "says
 
 # ---- an autograd call fails while it runs
 FREED = ("second time", "extra time", "already been freed")
-MODIFIED = ("modified by an inplace operation",)
+MODIFIED = (
+    "modified by an inplace operation",
+    "its base or another view of its base has been modified inplace",  # of a view whose history cannot be made anew
+)
 DETACHED = ("detached in-place",)
 NO_GRAD = ("does not require grad",)
 INPUT_WITHOUT_GRAD = ("One of the differentiated Tensors does not require grad",)

@@ -394,6 +394,7 @@ _TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...
     (torch_messages.LEGACY_FUNCTION, outdated.of_legacy_function),
     (torch_messages.LEAF_WRITTEN, _leaf_written),
     (torch_messages.VIEW_WRITTEN, several_views.of_one_of_several),
+    (torch_messages.MODIFIED, several_views.of_one_whose_base_was_written),
     (torch_messages.FLAG_OF_NO_LEAF, _flag_of_no_leaf),
     (torch_messages.NO_LEAF_OPTIMIZED, _optimized),
     (torch_messages.NO_PARAMETER, _no_parameter),

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.views import written_by
 from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
-from graphwidget.diagnosis.wording import at, place_of, short, where
-from graphwidget.model import CellRun, Finding, Fix
+from graphwidget.diagnosis.source.paths import local
+from graphwidget.diagnosis.wording import at, names, place_of, short, where
+from graphwidget.model import CellRun, Finding, Fix, Write
 
-__all__ = ["of_one_of_several"]
+__all__ = ["of_one_of_several", "of_one_whose_base_was_written"]
 
 _MAKERS = ("split", "chunk", "unbind", "tensor_split", "hsplit", "vsplit", "dsplit", "split_with_sizes")
 
@@ -30,6 +32,53 @@ def of_one_of_several(failure: Failure) -> Finding:
         _fix(failure, name, made),
         tensor=name,
     )
+
+
+def of_one_whose_base_was_written(failure: Failure) -> Finding | None:
+    """A view from `unbind`, `split` and the like is read after what it is a view of was modified in place."""
+    if failure.statement is None:
+        return None
+    read = sorted(source.paths_read(failure.statement))
+    stale = [(name, one) for name in read if (one := failure.value(name)) and one.leaf is None and one.view_of]
+    bases = {one.view_of for _, one in stale}
+    if len(bases) != 1:
+        return None
+    (base,) = bases
+    views = names(tuple(name for name, _ in stale))
+    writes = [w for w in failure.record.writes if base in map(local, w.paths) and not w.optimizer]
+    write = writes[-1] if writes else None
+    by = f"{short(write.by)} ({where(write.place)}) has" if write is not None else "A line before has"
+    one = len(stale) == 1
+    return failure.finding(
+        f"{views} {'is a view' if one else 'are views'} of `{base}`, which was modified in place.",
+        f"{by} modified `{base}` in place after one call had made several views of it, {views} among them. Autograd "
+        f"cannot record such a write for {'it' if one else 'them'}, so what is computed of {'it' if one else 'them'} "
+        "now is refused.",
+        *_new_base(failure, write),
+        tensor=base,
+        cause=write.place if write is not None else None,
+    )
+
+
+def _new_base(failure: Failure, write: Write | None) -> Iterator[Fix]:
+    """The write makes a tensor of its own, under the same name: the views keep what they had."""
+    text = failure.cells.text(write.place.cell) if write is not None else ""
+    around = source.statements_at(text, write.place.line or 0) if write is not None else []
+    statement = around[-1] if around and not hasattr(around[-1], "body") else None
+    if write is None or statement is None:
+        yield failure.fix("out_of_place", "Make a new tensor instead of the write. The views keep the old values.")
+        return
+    line, cell = statement.lineno, write.place.cell
+    new = inplace.out_of_place(ast.unparse(statement))
+    if new:
+        edits, what = text_edit.replace_line(cell, text, line, new), short(new)
+    else:
+        name = inplace.modified(ast.unparse(statement))
+        copy = f"{name} = {name}.clone()"
+        edits, what = text_edit.insert_before(cell, text, statement, [copy]) if name else (), f"{short(copy)} before it"
+    price = "The views keep the old values. Memory for one more tensor."
+    spot = at(write.place)
+    yield Fix("out_of_place", f"Make a new tensor instead of the write: {what}.", False, spot, price, edits=edits)
 
 
 def _element(failure: Failure) -> str | None:
