@@ -27,6 +27,7 @@ _PATH = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\])*")
 _STEP = re.compile(r"\w+|\[\d+\]")
 _SEQUENCES, _PLAIN = (tuple, list, dict), (int, float, bool, str)
 _DECORATED = "torch/utils/_contextlib.py"  # a frame of this file runs a function that a grad mode decorates
+_APPLYING = "torch/autograd/function.py"  # its `apply` runs the `forward` of a custom Function
 
 
 def of_call(frame: FrameType | None, error: BaseException, book: Book, texts: Sequence[str]) -> Scene:
@@ -120,7 +121,8 @@ def _sights(frames: Sequence[tuple[FrameType, int]], book: Book, texts: Sequence
         local = frozenset(own) if inside else frozenset[str]()
         objects = {path: found for path in names if (found := _look_up(variables, path)) is not None}
         others = _others(variables, names, objects)
-        yield Sight(place, bool(inside), _values(objects), _decorators(between), local, others)
+        values, forward_of = _values(objects), _forward_of(between)
+        yield Sight(place, bool(inside), values, _decorators(between), forward_of, local, others)
 
 
 def _names(texts: Sequence[str]) -> dict[str, None]:
@@ -139,12 +141,23 @@ def _decorators(frames: Sequence[FrameType]) -> tuple[str, ...]:
     """Return the grad modes that decorators switched on around the call of a function: ``no_grad``."""
     found = []
     for frame in frames:
-        if frame.f_code.co_filename.replace("\\", "/").endswith(_DECORATED):
+        if _is_of(frame, _DECORATED):
             factory = dict(reading.locals_of(frame)).get("ctx_factory")
             owner = getattr(factory, "__self__", None)
             if owner is not None:
                 found.append(type(owner).__name__)
     return tuple(found)
+
+
+def _forward_of(frames: Sequence[FrameType]) -> str:
+    """Return the name of the custom Function that was applied in one of these frames, else an empty text."""
+    applied = (frame for frame in frames if frame.f_code.co_name == "apply" and _is_of(frame, _APPLYING))
+    classes = (dict(reading.locals_of(frame)).get("cls") for frame in applied)
+    return next((type.__dict__["__name__"].__get__(one) for one in classes if isinstance(one, type)), "")
+
+
+def _is_of(frame: FrameType, file: str) -> bool:
+    return frame.f_code.co_filename.replace("\\", "/").endswith(file)
 
 
 def _others(variables: Mapping[str, Any], names: Mapping[str, None], objects: Mapping[str, Any]) -> dict[str, str]:

@@ -45,8 +45,9 @@ class Value:
 class Sight:
     """One frame of a cell's code: its line, and the variables whose names the cell writes.
 
-    `decorators` are the grad modes that torch had switched on around its call, such as ``"no_grad"``. `local` are the
-    names of a function's own variables. `others` says what variables are that hold no tensor, module or Function:
+    `decorators` are the grad modes that torch had switched on around its call, such as ``"no_grad"``; `forward_of` is
+    the custom Function whose `forward` called it, or is it: that runs without grad mode. `local` are the names of a
+    function's own variables. `others` says what variables are that hold no tensor, module or Function:
     ``"a tuple of 2"``, ``"None"``.
     """
 
@@ -54,6 +55,7 @@ class Sight:
     in_function: bool
     values: Mapping[str, Value] = field(default_factory=dict)
     decorators: tuple[str, ...] = ()
+    forward_of: str = ""
     local: frozenset[str] = frozenset()
     others: Mapping[str, str] = field(default_factory=dict)
 

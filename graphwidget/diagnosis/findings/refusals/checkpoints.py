@@ -30,6 +30,9 @@ _NAMES = ("checkpoint", "checkpoint_sequential")
 _NUMBERS = "preserve_rng_state"
 _OPTIONS = ("use_reentrant", _NUMBERS)
 _TRUE = ast.Constant(True)
+_FOREIGN = "the random numbers"
+_UNIFORM = ("random.random()", "np.random.rand()", "np.random.random()", "numpy.random.rand()", "numpy.random.random()")
+_DRAWN = "torch.rand(()).item()"
 _RANDOM = re.compile(r"\b(?:np\.random|random|torch\.Generator)\b|\bgenerator=")
 _OF_TORCH = re.compile(
     r"\b(?:rand|randn|randint|randperm|bernoulli|multinomial)(?:_like)?\(|\.(?:normal|uniform|bernoulli)_\("
@@ -50,7 +53,9 @@ def of_recomputation(record: Record, call: BackwardCall) -> Finding:
     message, scene = call.error or "", record.scenes.get(call.n, Scene())
     function = _function(record, scene.checkpointed)
     saved_at, saver = _saver(call, scene)
-    suspects = list(_suspects(record, *function)) if function is not None else []
+    suspects = list(_suspects(*function)) if function is not None else []
+    if function is not None and not suspects:
+        suspects = [one for run, called in _called(record, function[1]) for one in _suspects(run, called)]
     unkept = [
         one for one in calls(record, *_NAMES) if ast.unparse(one.argument("preserve_rng_state") or _TRUE) == "False"
     ]
@@ -68,16 +73,7 @@ def of_recomputation(record: Record, call: BackwardCall) -> Finding:
             for one in suspects[:2]
         )
         cause = f" {lines}"
-        fix = (
-            _keeping_random(unkept)
-            if suspects[0].name == _NUMBERS
-            else Fix(
-                "pure_function",
-                f"Let {shown} compute from its arguments alone: keep `{suspects[0].name}` outside, or hand it in.",
-                False,
-                at(place),
-            )
-        )
+        fix = _for_suspect(suspects[0], shown, unkept)
     else:
         cause = (
             " What usually does that: a container or a counter outside of the function that its first run changed. Or "
@@ -97,6 +93,20 @@ def of_recomputation(record: Record, call: BackwardCall) -> Finding:
         made_at=place,
         fixes=(fix, away),
     )
+
+
+def _for_suspect(suspect: _Suspect, shown: str, unkept: list[CallText]) -> Fix:
+    spot = at(place_of(suspect.run, suspect.statement.lineno))
+    if suspect.name == _NUMBERS:
+        return _keeping_random(unkept)
+    if suspect.name == _FOREIGN:
+        drawn = [n for head in syntax.head_of(suspect.statement) for n in ast.walk(head) if ast.unparse(n) in _UNIFORM]
+        edits = text_edit.replace_node(suspect.run.cell, suspect.run.source, drawn[0], _DRAWN) if drawn else ()
+        how = "Draw them by torch's own generator, which a checkpoint sets back"
+        words = f"{how}: `{_DRAWN}`." if drawn else f"{how}, or before the call, and hand them in."
+        return Fix("pure_function", words, False, spot, edits=edits)
+    words = f"Let {shown} compute from its arguments alone: keep `{suspect.name}` outside, or hand it in."
+    return Fix("pure_function", words, False, spot)
 
 
 def _first_line(statement: ast.stmt) -> str:
@@ -190,10 +200,22 @@ def _function(record: Record, qualified: str) -> tuple[CellRun, ast.FunctionDef]
     return next(iter(unique.values())) if len(unique) == 1 else None
 
 
-def _suspects(record: Record, run: CellRun, function: ast.FunctionDef) -> Iterator[_Suspect]:
+def _called(record: Record, function: ast.FunctionDef) -> Iterator[tuple[CellRun, ast.FunctionDef]]:
+    """The functions of the program that a function calls by their names, where there is one of that name."""
+    wanted = {syntax.last_name(name) for one in syntax.own_statements(function.body) for name in syntax.calls_in(one)}
+    found: dict[str, list[tuple[CellRun, ast.FunctionDef]]] = {}
+    for run in Cells.of(record).latest:
+        for node in syntax.nodes_of(run.source):
+            if isinstance(node, ast.FunctionDef) and node.name in wanted and node is not function:
+                found.setdefault(node.name, []).append((run, node))
+    yield from (made[0] for made in found.values() if len(made) == 1)
+
+
+def _suspects(run: CellRun, function: ast.FunctionDef) -> Iterator[_Suspect]:
     """Lines that change something outside of the function which it reads again, in the order of the text."""
     local = {one.arg for one in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
-    statements = [one for one in syntax.own_statements(function.body) if not hasattr(one, "body")]
+    everything = list(syntax.own_statements(function.body))
+    statements = [one for one in everything if not hasattr(one, "body")]
     outer = {name for one in statements if isinstance(one, (ast.Global, ast.Nonlocal)) for name in one.names}
     made = {name for one in statements for name in syntax.targets(one) if name.isidentifier()}
     read = {
@@ -202,8 +224,8 @@ def _suspects(record: Record, run: CellRun, function: ast.FunctionDef) -> Iterat
         if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load)
         for name in [ast.unparse(node)]
     }
-    for one in statements:
-        for name in _changed_by(one):
+    for one in everything:
+        for name in _changed_by(one) if one in statements else ():
             root = name.split(".", 1)[0].split("[", 1)[0]
             mine = root in made - outer or (root in local and root != "self")
             base = name.split("[", 1)[0]
@@ -211,8 +233,8 @@ def _suspects(record: Record, run: CellRun, function: ast.FunctionDef) -> Iterat
                 continue
             if sum(base == path or path.startswith(f"{base}.") for path in read):
                 yield _Suspect(run, one, f"changes `{base}`, which outlives the first run.", base)
-        if _RANDOM.search(ast.unparse(one)):
-            yield _Suspect(run, one, "draws random numbers that no checkpoint restores.", "the random numbers")
+        if any(_RANDOM.search(ast.unparse(head)) for head in syntax.head_of(one)):
+            yield _Suspect(run, one, "draws random numbers that no checkpoint restores.", _FOREIGN)
 
 
 def _drawing(run: CellRun, function: ast.FunctionDef) -> Iterator[_Suspect]:

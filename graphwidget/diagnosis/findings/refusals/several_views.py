@@ -39,12 +39,13 @@ def of_one_whose_base_was_written(failure: Failure) -> Finding | None:
     if failure.statement is None:
         return None
     read = sorted(source.paths_read(failure.statement))
-    stale = [(name, one) for name in read if (one := failure.value(name)) and one.leaf is None and one.view_of]
-    bases = {one.view_of for _, one in stale}
+    values = {name: value for name in read if (value := failure.value(name)) is not None}
+    stale = {name: value.view_of for name, value in values.items() if value.leaf is None and value.view_of}
+    bases = set(stale.values())
     if len(bases) != 1:
         return None
     (base,) = bases
-    views = names(tuple(name for name, _ in stale))
+    views = names(tuple(stale))
     writes = [w for w in failure.record.writes if base in map(local, w.paths) and not w.optimizer]
     write = writes[-1] if writes else None
     by = f"{short(write.by)} ({where(write.place)}) has" if write is not None else "A line before has"

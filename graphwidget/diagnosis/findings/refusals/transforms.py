@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.makers import CallText, calls
+from graphwidget.diagnosis.findings.refusals.user_code.setup_context import separated
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
@@ -189,10 +190,10 @@ def of_function(failure: Failure) -> Finding:
         "setup" if "setup_context" in message else "vmap" if "vmap support" in message else "jvp"
     )
     why = {
-        "setup": "Its `forward` takes `ctx`. A transform runs `forward` on values of its own and saves them apart, so "
-        "it needs the two separate.",
-        "vmap": "It has no rule for many elements at once.",
-        "jvp": "It has a `backward`, and no formula to push a tangent forwards.",
+        "setup": "Its `forward` takes `ctx`. A transform runs `forward` on values of its own and saves them apart, in "
+        "`setup_context`, so it needs the two separate.",
+        "vmap": "It has no rule for many elements at once (a method `vmap`, or `generate_vmap_rule`).",
+        "jvp": "It has a `backward`, and no formula to push a tangent forwards (a method `jvp`).",
     }[lacks]
     what = {
         "setup": "Write `forward(x)` without `ctx`, and a static method `setup_context(ctx, inputs, output)` that "
@@ -201,7 +202,7 @@ def of_function(failure: Failure) -> Finding:
         "write a static method `vmap`.",
         "jvp": "Write a static method `jvp(ctx, *tangents)`, or take the derivative backwards (`vjp`, `jacrev`).",
     }[lacks]
-    edits: Edits = ()
+    edits: Edits = separated(text) if lacks == "setup" and text is not None else ()
     if lacks == "vmap" and text is not None:
         edits = text_edit.insert_before(
             text.run.cell, text.run.source, text.made.body[0], ["generate_vmap_rule = True"]

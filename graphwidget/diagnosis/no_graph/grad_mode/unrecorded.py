@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
@@ -15,7 +16,7 @@ from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import names, place_of, short, where
-from graphwidget.model import BackwardCall, CellRun, Fix, Place
+from graphwidget.model import BackwardCall, CellRun, Fix, Place, Sight
 
 __all__ = ["around_the_call", "from_a_library", "not_recorded"]
 
@@ -30,8 +31,10 @@ def around_the_call(origins: Origins, call: BackwardCall, root: ast.expr, spot: 
         run = next((run for run in origins.values.runs if run.run == sight.place.run), None)
         at = source.statements_at(run.source, sight.place.line or 0) if run is not None else []
         switch = grad_modes.around(run.source, at[-1]) if run is not None and at else None
-        if run is None or (switch is None and not sight.decorators):
+        if run is None or (switch is None and not sight.decorators and not sight.forward_of):
             continue
+        if switch is None and not sight.decorators:
+            return _inside_a_forward(call, name, sight.forward_of, scene.sights[depth + 1 :])
         line = switch.outer.lineno if switch is not None else sight.place.line or 0
         if switch is not None and isinstance(switch.outer, ast.FunctionDef):
             text = f"`@{switch.text}` of `{switch.outer.name}`"
@@ -54,6 +57,32 @@ def around_the_call(origins: Origins, call: BackwardCall, root: ast.expr, spot: 
             place,
         )
     return None
+
+
+def _inside_a_forward(call: BackwardCall, name: str, function: str, outer: Sequence[Sight]) -> Cause:
+    """The `forward` of a custom Function is around a call: that runs without grad mode."""
+    place = outer[0].place if outer else None
+    applied = f" (applied in {where(place)})" if place is not None else ""
+    given = _asked_for(call)
+    words = (
+        f"Compute `{name}` and its gradient under `with torch.enable_grad():`, from an input that requires grad there: "
+        f"`{given} = {given}.clone().requires_grad_(True)`. Or call it without `{function}`."
+    )
+    return Cause(
+        f"Grad mode is off where {short(call.place.source)} runs: the `forward` of the custom Function `{function}`"
+        f"{applied} is around it. PyTorch runs a `forward` without a graph, as its `backward` stands for that. "
+        f"`{name}` was computed there.",
+        Fix("remove_no_grad", words, False, line_of(call.place)),
+        call.place,
+    )
+
+
+def _asked_for(call: BackwardCall) -> str:
+    """The variable whose gradient a call of `autograd.grad` asks for; "x" where it is no plain name."""
+    statement = source.statement_of(call.place.source)
+    calls = [one for one in ast.walk(statement) if isinstance(one, ast.Call)] if statement is not None else []
+    asked = [one.args[1] for one in calls if ast.unparse(one.func).endswith("grad") and len(one.args) > 1]
+    return next((one.id for one in asked if isinstance(one, ast.Name)), "x")
 
 
 def _with_grad(run: CellRun, switch: grad_modes.Switch | None) -> text_edit.Edits:

@@ -143,7 +143,7 @@ def replace_lines(cell: int | None, text: str, first: int, last: int, new: Seque
     if not lines:
         return ()
     depth = _indentation(_bare(lines[0]))
-    whole = f"\n{depth}".join(new)
+    whole = "\n".join(f"{depth}{one}" if one else "" for one in new)[len(depth) :]
     return (TextEdit((first, len(depth)), (last, len(_bare(lines[-1]))), whole, cell),)
 
 

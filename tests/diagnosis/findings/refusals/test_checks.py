@@ -222,6 +222,18 @@ def test_a_checkpoint_that_draws_other_numbers_is_told_to_keep_them() -> None:
     assert found.fixes[0].edits[0].new == "True" and "preserve_rng_state" in found.fixes[0].text
 
 
+def test_a_checkpoint_that_asks_pythons_generator_is_told_to_ask_that_of_torch() -> None:
+    block = (
+        "import random\nrandom.seed(1)\nfrom torch.utils.checkpoint import checkpoint\n"
+        "def drop():\n    return random.random() < 0.5\n"
+        "def block(x):\n    if drop():\n        return x\n    return x.exp().sin()"
+    )
+    loop = "for i in range(20):\n    checkpoint(block, x * 1, use_reentrant=False).sum().backward()"
+    (found,) = findings_of(X, block, loop)
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (2, 5)
+    assert found.fixes[0].edits[0].new == "torch.rand(()).item()"
+
+
 def test_a_keyword_of_a_reentrant_checkpoint_is_named() -> None:
     block = "from torch.utils.checkpoint import checkpoint\ndef block(x, mask=None):\n    return x * mask"
     (found,) = findings_of(X, block, "checkpoint(block, x, mask=x, use_reentrant=True)")

@@ -42,6 +42,32 @@ def test_arguments_that_do_not_fit() -> None:
     assert found.fixes[0].id == "fitting_dims"
 
 
+@pytest.mark.parametrize(
+    ("forward", "setup"),
+    [
+        ("def forward(ctx, a):\n        ctx.save_for_backward(a)\n        return a.sin()", "ctx.save_for_backward(a)"),
+        (
+            "def forward(ctx, a):\n        out = a.exp()\n        ctx.save_for_backward(out)\n        return out",
+            "out = output\n        ctx.save_for_backward(out)",
+        ),
+        ("def forward(ctx, a):\n        half = a / 2\n        ctx.half = half\n        return half.sin()", None),
+        ("def forward(ctx, a):\n        ctx.a, b = a, a * 2\n        return b.sin()", None),
+    ],
+)
+def test_what_forward_saves_moves_into_a_method_of_its_own(forward: str, setup: str | None) -> None:
+    own = (
+        f"class Own(torch.autograd.Function):\n    @staticmethod\n    {forward}\n"
+        "    @staticmethod\n    def backward(ctx, g):\n        return g"
+    )
+    found = only(DEFINED, own, "grad(lambda a: Own.apply(a).sum())(x)")
+    edits = found.fixes[0].edits
+    if setup is None:  # it saves what `setup_context` does not get
+        assert not edits
+    else:
+        assert edits[0].new.endswith(f"def setup_context(ctx, inputs, output):\n        a, = inputs\n        {setup}")
+        assert "def forward(a):" in edits[0].new and "ctx.save" not in edits[0].new.split("def setup_context")[0]
+
+
 def test_a_function_without_a_rule_is_named() -> None:
     own = (
         "class Own(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, a):\n        return a * 2\n"
