@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
+from graphwidget.diagnosis.fixes.rerun.once_only import each_time, keeps
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.cutting import CUTTING, NOT_DIFFERENTIABLE, cuts_in
-from graphwidget.diagnosis.no_graph.origins import Cut
+from graphwidget.diagnosis.no_graph.origins import Cut, Kept
 from graphwidget.diagnosis.no_graph.values import Values
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
@@ -54,7 +56,10 @@ def causes(record: Record, call: BackwardCall, found: Cause, cause_of: Callable[
     confirmed = any(
         _is_at(record, found, cut.lines, switched=not cut.grad_mode) for cut in meant if cut.grad_mode or of_mode
     )
-    cuts = [one for cut in meant if (one := cut_at(record, cut)) is not None]
+    cuts = [one for cut in meant if (one := cut_at(record, replace(cut, used=True))) is not None]
+    kept = [one for one in cuts if one.kept is not None]
+    if kept:
+        return [cause_of(kept[0])]
     made = [*{_key(cut): cause_of(cut._replace(alone=len(cuts) == 1)) for cut in cuts}.values()]
     if confirmed:
         made = [found, *(one for one in made if one.fix.edits and one.fix.edits != found.fix.edits)]
@@ -97,7 +102,7 @@ def cut_at(record: Record, measured: MeasuredCut) -> Cut | None:
     if measured.grad_mode:
         by = "indices" if measured.by in _PAIRS else _ALSO.get(measured.by, measured.by)
         return Cut(*found[0], by, None, True, True, frozenset()) if found else None
-    return _switched_off(record, measured, found) or next(
+    cut = _switched_off(record, measured, found) or next(
         (
             Cut(run, statement, switch.text, switch.outer, True, True, frozenset())
             for run, statement in found
@@ -106,6 +111,18 @@ def cut_at(record: Record, measured: MeasuredCut) -> Cut | None:
         ),
         _in_a_library(found),
     )
+    return cut._replace(kept=_kept(found)) if cut is not None and measured.used else cut
+
+
+def _kept(found: list[tuple[CellRun, ast.stmt]]) -> Kept | None:
+    """The statement that keeps what was made without grad mode, so that a call in grad mode gets it, too."""
+    for run, statement in found:
+        if keeps(run.source, statement):
+            around = source.statements_at(run.source, statement.lineno)
+            plan = each_time(place_of(run, statement.lineno), run.source, around)
+            if plan is not None:
+                return Kept(run, statement, plan)
+    return None
 
 
 def _in_a_library(found: list[tuple[CellRun, ast.stmt]]) -> Cut | None:

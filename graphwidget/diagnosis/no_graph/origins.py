@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from graphwidget.diagnosis.fixes.rerun.rerun import Rerun
 from graphwidget.diagnosis.no_graph.bindings import is_empty, put
 from graphwidget.diagnosis.no_graph.cutting import (
     LIBRARIES,
@@ -33,6 +34,14 @@ _MAKING = {
 }
 
 
+class Kept(NamedTuple):
+    """A statement that made something once, for all calls, and the edit after which each call makes it."""
+
+    run: CellRun
+    statement: ast.stmt
+    plan: Rerun
+
+
 class Cut(NamedTuple):
     """A statement that makes a value without a graph from one that (if `sure`) had one."""
 
@@ -44,6 +53,7 @@ class Cut(NamedTuple):
     alone: bool  # whether the statement has no other
     calls: frozenset[str]  # what is called inside
     switched: CellRun | None = None  # the cell of `around`, where that is another one
+    kept: Kept | None = None  # inside of `around`, what made the value once and keeps it
 
 
 @dataclass

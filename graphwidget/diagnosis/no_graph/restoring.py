@@ -9,7 +9,7 @@ from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.cutting import CUTTING
 from graphwidget.diagnosis.no_graph.grad_mode.left_early import left_early
 from graphwidget.diagnosis.no_graph.measured import is_measured
-from graphwidget.diagnosis.no_graph.origins import Cut
+from graphwidget.diagnosis.no_graph.origins import Cut, Kept
 from graphwidget.diagnosis.no_graph.values import Values
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
@@ -38,7 +38,7 @@ def cause_of(record: Record, cut: Cut) -> Cause:
     cut = cut._replace(sure=cut.sure or is_measured(record, cut))
     run, statement = cut.run, cut.statement
     if cut.around is not None:
-        return _gradless(record, cut)
+        return _gradless(record, cut) if cut.kept is None else _kept(cut, cut.kept)
     place = place_of(run, statement.lineno)
     why = _WHY.get(cut.by, f"`{cut.by}` has no derivative")
     sure = "" if cut.sure else ", if what it reads had one"
@@ -124,6 +124,20 @@ def _gradless(record: Record, cut: Cut) -> Cause:
         text += f"({where(place)}): no graph was built."
         sentence = f"Drop `@{name}` (In[{run.cell}], line {line})."
     fix = Fix("remove_no_grad", sentence, works, at, edits=edits)
+    return Cause(text, fix, place)
+
+
+def _kept(cut: Cut, kept: Kept) -> Cause:
+    """Return the cause for a value that was made once, without grad mode, and is used where the graph is recorded."""
+    place, around = place_of(kept.run, kept.statement.lineno), place_of(cut.run, cut.statement.lineno)
+    text = (
+        f"{short(ast.unparse(kept.statement))} ({where(place)}) runs once, and its result is kept for later calls. "
+        f"It ran under `{cut.by}` ({where(around)}), so what is kept has no graph."
+    )
+    plan = kept.plan
+    fix = Fix(
+        "recompute_in_loop", plan.sentence, False, plan.at, "One more forward pass of that part.", edits=plan.edits
+    )
     return Cause(text, fix, place)
 
 

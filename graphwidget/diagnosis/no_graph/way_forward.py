@@ -80,7 +80,11 @@ def cuts_behind(record: Record, path: str, position: tuple[int, int] | None = No
         for lost in (own, of_copies):
             measured = [cut for one in lost if one.used is used and (cut := cut_at(record, one)) is not None]
             found = [one for one in measured if used or one.around is not None or not _only_shown(one.statement)]
-            both = [in_text[key] for one in found if (key := (one.run.run, one.statement.lineno)) in in_text]
+            both = [
+                in_text[key]._replace(kept=one.kept)
+                for one in found
+                if (key := (one.run.run, one.statement.lineno)) in in_text
+            ]
             if found:
                 return both or found
     return [] if own or of_copies else written

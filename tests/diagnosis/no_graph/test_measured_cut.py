@@ -160,6 +160,45 @@ def test_the_line_that_keeps_a_parameter_from_its_gradient_is_the_measured_one()
     assert not diagnose(replace(record, lineage=Lineage(None, cuts=(unused,))))
 
 
+TOKENS = """class Tokens:
+    def __init__(self, table):
+        self.table, self.kept = table, {}
+    def __call__(self, n):
+        if n not in self.kept:
+            self.kept[n] = self.table.weight[:n].cumsum(0)
+        return self.kept[n]
+table, head = nn.Embedding(8, 3), nn.Linear(3, 1)
+tokens = Tokens(table)
+opt = torch.optim.SGD([*table.parameters(), *head.parameters()], 0.1)
+with torch.no_grad():
+    shape = tokens(4).shape"""
+IN_TOKENS = MeasuredCut(
+    (TextLine(1, None, 6), TextLine(1, None, 12)), "cumsum", False, ("table.weight",), True, (TextLine(1, None, 11),)
+)
+
+
+def test_what_was_made_once_without_grad_mode_is_to_be_made_in_each_pass() -> None:
+    step = "opt.zero_grad()\nloss = tokens(4).sum()\nloss.backward()"
+    found = no_graph(TOKENS, step, behind_root=(IN_TOKENS,))
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 6)
+    assert "It ran under `torch.no_grad()` (In[1], line 12), so what is kept has no graph." in found.text
+    assert found.fixes[0].edit == (
+        "- if n not in self.kept:",
+        "-     self.kept[n] = self.table.weight[:n].cumsum(0)",
+        "+ self.kept[n] = self.table.weight[:n].cumsum(0)",
+    )
+
+
+def test_a_kept_value_that_starves_a_parameter_is_told_by_the_line_that_keeps_it() -> None:
+    train = "for _ in range(3):\n    opt.zero_grad()\n    head(tokens(4)).sum().backward()\n    opt.step()"
+    record = record_of(TOKENS, train)
+    (found,) = diagnose(replace(record, lineage=Lineage(None, cuts=(replace(IN_TOKENS, used=True),))))
+    assert found.tensor == "table.weight" and found.fixes[0].id == "recompute_in_loop"
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 6)
+    (found,) = diagnose(replace(record, lineage=Lineage(None, cuts=(IN_TOKENS,))))  # whether it was used is not known
+    assert found.fixes[0].id == "remove_no_grad"
+
+
 def test_a_decorated_function_around_the_measured_line_is_the_cause_that_the_text_gives() -> None:
     net = "net = nn.Linear(1, 1)\n@torch.no_grad()\ndef evaluate(x):\n    return slope(x)"
     slope = "def slope(x):\n    y = net(x).sum()\n    return torch.autograd.grad(y, x)"

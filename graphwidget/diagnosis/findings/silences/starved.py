@@ -76,6 +76,8 @@ def _in_checkpoint(record: Record, starved: StarvedParameters, paths: tuple[str,
 
 def _of(record: Record, starved: StarvedParameters, cuts: list[Cut], paths: tuple[str, ...]) -> Finding:
     cut, numbers = cuts[0], with_tensors(record, cuts)
+    if cut.kept is not None:
+        return _of_kept(record, starved, cut, paths)
     place = place_of(cut.run, cut.statement.lineno)
     shown, line = names(paths, MOST_NAMED), f"{short(_text(cut.statement))} ({where(place)})"
     why = f"it runs under `{cut.by}`" if cut.around is not None else why_cut(cut.by)
@@ -93,6 +95,22 @@ def _of(record: Record, starved: StarvedParameters, cuts: list[Cut], paths: tupl
         made_at=place,
         cut_at=place,
         fixes=(numbers or _fix(record, cut, paths, place),),
+    )
+
+
+def _of_kept(record: Record, starved: StarvedParameters, cut: Cut, paths: tuple[str, ...]) -> Finding:
+    """What is computed from parameters was made once, without grad mode, and is kept."""
+    cause, shown = cause_of(record, cut), names(paths, MOST_NAMED)
+    return Finding(
+        "silent",
+        "warning",
+        f"The optimizer holds {shown}, and in {starved.steps} steps ({where(starved.place) or 'the last one'}) no "
+        f"gradient was there. {cause.text}",
+        f"{shown} {'has' if len(paths) == 1 else 'have'} had no gradient in any step of the optimizer.",
+        tensor=paths[0],
+        made_at=cause.place,
+        cut_at=cause.place,
+        fixes=(cause.fix,),
     )
 
 

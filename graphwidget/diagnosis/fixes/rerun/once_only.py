@@ -1,0 +1,132 @@
+"""Code that runs once and keeps what it made: under ``if key not in cache:``, or a decorator such as `lru_cache`."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from graphwidget.diagnosis.fixes.rerun.rerun import Rerun
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
+from graphwidget.diagnosis.wording import short
+from graphwidget.model import Place, TextEdit
+
+__all__ = ["each_time", "keeps"]
+
+
+def each_time(made: Place, text: str, around: list[ast.stmt]) -> Rerun | None:
+    """The edit after which such code runs each time; None: no such code is around a line.
+
+    Parameters
+    ----------
+    made, text, around
+        A line, the text of its cell, and the statements around it, outermost first.
+    """
+    for special in (_under_a_test, _behind_a_return, _under_a_decorator):
+        plan = special(made, text, around)
+        if plan is not None:
+            return plan
+    return None
+
+
+def keeps(text: str, statement: ast.stmt) -> bool:
+    """Whether a statement stores what it makes for later calls: its function asks for it, or has a decorator."""
+    found = source.function_at(text, statement.lineno)
+    if found is None:
+        return False
+    if any("cache" in ast.unparse(one) for one in found[1].decorator_list):
+        return True
+    stored = {re.split(r"[\[(]", name)[0] for name in source.targets(statement)} - {""}
+    tests = [one.test for one in source.own_statements(found[1].body) if isinstance(one, ast.If)]
+    asked = {path for test in tests for path in source.paths_read(ast.Expr(test))}
+    words = [n.value for test in tests for n in ast.walk(test) if isinstance(n, ast.Constant)]
+    asked |= {f"self.{word}" for word in words if isinstance(word, str)}  # ``hasattr(self, "kept")``
+    return bool(stored & asked)
+
+
+def _under_a_test(made: Place, text: str, around: list[ast.stmt]) -> Rerun | None:
+    """``if key not in cache:`` or ``if self.x is None:`` around what made the carrier: it is computed only once."""
+    tests = [(s, test) for s in around if isinstance(s, ast.If) and (test := _test_whether_there(s.test)) is not None]
+    if not tests or made.cell is None:
+        return None
+    block, test = tests[-1]
+    line = source.line_text(text, block.lineno)
+    return Rerun(
+        f"Compute it in each pass: drop the test `{ast.unparse(test)}` (In[{made.cell}], line {block.lineno}).",
+        (made.cell, block.lineno),
+        _without_test(made.cell, text, block, test) if line.startswith("if ") else (),
+    )
+
+
+def _without_test(cell: int, text: str, block: ast.If, test: ast.expr) -> Edits:
+    """What an `if` runs, without the test; or the `if` with the rest of its test: ``if ready and x is None:``."""
+    whole = next((one for one in ast.walk(block.test) if isinstance(one, ast.BoolOp) and test in one.values), None)
+    if test is not block.test:
+        rest = [one for one in whole.values if one is not test] if whole is not None else []
+        return text_edit.replace_node(
+            cell, text, test if whole is None else whole, " and ".join(map(ast.unparse, rest))
+        )
+    strings = (n for one in block.body for n in ast.walk(one) if isinstance(n, (ast.Constant, ast.JoinedStr)))
+    if any(one.lineno != one.end_lineno for one in strings):
+        return text_edit.replace_node(cell, text, test, "True")  # its further lines must stay as they are
+    return text_edit.replace_node(cell, text, block, "\n".join(_body(text, block)))
+
+
+def _body(text: str, block: ast.If) -> list[str]:
+    """The lines of what an `if` runs, with the comments between them, as if they stood at its beginning."""
+    first, lines = block.body[0], source.lines_of(text)
+    if first.lineno == block.lineno:
+        return list(map(ast.unparse, block.body))
+    depth = len(lines[first.lineno - 1]) - len(lines[first.lineno - 1].lstrip())
+    head = next(n for n in range(block.lineno, first.lineno) if lines[n - 1].split("#")[0].rstrip().endswith(":"))
+    return [
+        line[depth:] if not line[:depth].strip() else line.lstrip() for line in lines[head : block.body[-1].end_lineno]
+    ]
+
+
+def _behind_a_return(made: Place, text: str, around: list[ast.stmt]) -> Rerun | None:
+    """``if self.kept is not None: return self.kept`` before the line that made it, of a function that stores it."""
+    found = source.function_at(text, made.line or 0)
+    if found is None or made.cell is None:
+        return None
+    own = list(source.own_statements(found[1].body))
+    stored = {re.split(r"[\[(]", name)[0] for one in own for name in source.targets(one) if not name.isidentifier()}
+    for block in (one for one in found[1].body if isinstance(one, ast.If) and one.lineno < (made.line or 0)):
+        last = block.body[-1]
+        if not block.orelse and isinstance(last, ast.Return) and stored & source.paths_read(last):
+            head = source.line_text(text, block.lineno).rstrip(":")
+            here = f"In[{made.cell}], line {block.lineno}"
+            sentence = f"Compute it in each pass: drop {short(head)} ({here}), which returns what an earlier one made."
+            return Rerun(sentence, (made.cell, block.lineno), text_edit.remove(made.cell, text, block))
+    return None
+
+
+def _under_a_decorator(made: Place, text: str, around: list[ast.stmt]) -> Rerun | None:
+    """``@lru_cache`` on the function, or ``@cached_property`` on the method, that made the carrier: run only once."""
+    functions = [s for s in around if isinstance(s, ast.FunctionDef)]
+    kept = [d for d in functions[-1].decorator_list if "cache" in ast.unparse(d)] if functions else []
+    if made.cell is None or not kept or kept[0].lineno != kept[0].end_lineno:
+        return None
+    cell, text, decorator = made.cell, text, kept[0]
+    line = source.line_text(text, decorator.lineno)
+    if "cached_property" in line:
+        what = f"write `@property` instead of `{line}`"
+        edits = text_edit.replace_node(cell, text, decorator, "property")
+    else:
+        what = f"drop `{line}`"
+        edits = (TextEdit((decorator.lineno, 0), (decorator.lineno + 1, 0), "", cell),)
+    here = f"In[{cell}], line {decorator.lineno}"
+    return Rerun(f"Compute it in each pass: {what} ({here}).", (cell, decorator.lineno), edits)
+
+
+def _test_whether_there(test: ast.expr) -> ast.expr | None:
+    """The part of a test that asks whether something was made before: all of it, beside an ``or``."""
+    if isinstance(test, ast.BoolOp):
+        parts = [part for one in test.values if (part := _test_whether_there(one)) is not None]
+        return None if not parts else test if isinstance(test.op, ast.Or) else parts[0]
+    if isinstance(test, ast.Compare):
+        kind = type(test.ops[0])
+        none = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
+        return test if kind is ast.NotIn or (kind is ast.Is and none) else None
+    return test if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else None
