@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -55,8 +56,11 @@ def explain(record: Record, call: BackwardCall) -> Finding:
 
 
 def _names(setting: Setting, carriers: tuple[str, ...]) -> tuple[str, ...]:
-    """The carrier, or the root that was run again; then the other carriers."""
+    """The carrier, or the root that was run again; then the other carriers. Or the block that may keep the graph."""
     carrier = Carrier(setting)
+    block = keeper(setting) if carrier.path is None else None
+    if block is not None:
+        return tuple(ast.unparse(item.context_expr) for item in block[1].items)
     first = (setting.root_name,) if setting.reuse.same_root else (carrier.name,) if carrier.path is not None else ()
     return tuple(dict.fromkeys((*first, *map(spoken, carriers))))
 
