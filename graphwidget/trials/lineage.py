@@ -99,6 +99,7 @@ def _cuts(found: list[Mapping[str, Any]]) -> tuple[MeasuredCut, ...]:
             tuple((number, at) for number, at in one["positions"]),
             one["used"],
             tuple(one["copies"]),
+            one["chosen"],
         )
         for one in found
     )

@@ -180,6 +180,20 @@ def test_what_no_call_goes_by_is_not_used(program: Program) -> None:
     assert used == {1: False, 2: True}
 
 
+def test_what_chose_the_values_that_a_call_goes_by_is_known(program: Program) -> None:
+    w, table = torch.rand(3, requires_grad=True), torch.rand(8, requires_grad=True)
+    program.at(1)
+    cells = (w * 7).round().long()
+    program.at(2)
+    seen = (w * 7).long()  # for a log
+    assert seen is not None
+    program.at(3)
+    chosen = table[cells.clamp(0, 7)] * 2
+    program.mode.called(0, chosen.sum())
+    found = {cut.lines[0].line: (cut.used, cut.chosen) for cut in program.mode.measured(None).cuts}
+    assert found == {1: (False, True), 2: (False, False)}
+
+
 def test_a_statistic_that_is_kept_in_place_is_not_what_a_call_lacks(program: Program) -> None:
     w, mean = torch.ones(3, requires_grad=True), torch.zeros(3)
     program.at(1)

@@ -20,10 +20,10 @@ from typing import Any
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
-from torch.overrides import TorchFunctionMode, resolve_name
+from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from graphwidget import torch_internals as internals
+from graphwidget.capture.flow.operands import is_index, is_parameter, leaves_behind, name_of, numbers_in, tensors_in
 from graphwidget.capture.flow.zero_gradients import ZeroFlow
 from graphwidget.model import FrozenModule, Lineage, MeasuredCut, TextLine
 
@@ -32,7 +32,6 @@ __all__ = ["LineageMode"]
 _MOST_CUTS = 500  # places and operations, in all
 _MOST_BEHIND = 64  # cuts that one value remembers
 _MOST_LOOKS = 30  # times that the leaves behind one cut are looked up
-_MOST_NODES = 3000  # of a graph, looked at for leaves
 _MOST_NUMBERS = 1000  # numbers of which it is remembered what they were taken from
 _SAME = ("detach", "data", "clone", "__deepcopy__")  # the result has the values of a leaf
 _AS_ARRAYS = ("numpy", "__array__", "__dlpack__")
@@ -58,6 +57,7 @@ class _Cut:
     copies: dict[int, str] = field(default_factory=dict)
     positions: set[tuple[int, int]] = field(default_factory=set)
     used: bool | None = False
+    chosen: bool = False
     times: int = 0
     last: int = 0  # the higher, the later it ran last
 
@@ -92,6 +92,7 @@ class LineageMode(TorchFunctionMode):
         self._lines, self._name = lines, name
         self._behind = WeakTensorKeyDictionary()  # of values without a graph
         self._went_into = WeakTensorKeyDictionary()  # value, with or without a graph -> the cuts that it depends on
+        self._chose = WeakTensorKeyDictionary()  # the same, where it depends on them only by what indices chose
         self._same = WeakTensorKeyDictionary()  # `w.detach()`, `w.data` -> the leaf
         self._copied = WeakTensorKeyDictionary()  # leaf -> a leaf whose values were copied into it
         self._cuts: dict[tuple[tuple[TextLine, ...], str], _Cut] = {}
@@ -116,9 +117,11 @@ class LineageMode(TorchFunctionMode):
         """The backward call n on these begins, and it is not the one that is asked for."""
         self._cleared.clear()
         self._zero_flow.before_call(n, outputs)
-        for one in _tensors((outputs,)):
+        for one in tensors_in((outputs,)):
             for cut in self._went_into.get(one, ()):
                 cut.used = True
+            for cut in self._chose.get(one, ()):
+                cut.chosen = True
 
     def _watch_optimizers(self) -> None:
         made, cleared = torch.optim.Optimizer.__init__, torch.optim.Optimizer.zero_grad
@@ -171,7 +174,7 @@ class LineageMode(TorchFunctionMode):
         """Run an operation, and note what came of it."""
         kwargs = kwargs or {}
         given = list(
-            _tensors(args[:1] if _name(func) == "__deepcopy__" else (args, kwargs))
+            tensors_in(args[:1] if name_of(func) == "__deepcopy__" else (args, kwargs))
         )  # not what was copied before
         with_graph = [one for one in given if one.requires_grad]
         result = func(*args, **kwargs)
@@ -184,13 +187,13 @@ class LineageMode(TorchFunctionMode):
     def _note(
         self, func: Any, args: Any, kwargs: Mapping[str, Any], given: list[Any], with_graph: list[Any], result: Any
     ) -> None:
-        by = _name(func)
+        by = name_of(func)
         if by == "_set_grad_enabled":
             self._grad_off = () if args[0] else self._grad_off or self._lines()
             return
         if by in ("requires_grad", "requires_grad_"):
             flag = args[1] if len(args) > 1 else kwargs.get("requires_grad", True)
-            if not flag and _is_parameter(args[0]):
+            if not flag and is_parameter(args[0]):
                 self._switched_off[args[0]] = self._lines()
             return
         if by == "grad":
@@ -204,15 +207,16 @@ class LineageMode(TorchFunctionMode):
                 _taken((cut,))
                 self._numbers_leave(cut, result)
             return
-        every = [args[0]] if by == "__setitem__" else list(_tensors((result,)))
+        every = [args[0]] if by == "__setitem__" else list(tensors_in((result,)))
         outputs = [one for one in every if not one.requires_grad]
         into = (by.endswith("_") and not by.endswith("__")) or by == "__setitem__"
         if by in _SAME or by == "copy_":
             self._note_copies(by, args, every)
         if len(every) == len(given) > len(outputs) > 0:
             return self._note_each(given, every)
-        numbers = [one for one in given if not (with_graph and _is_index(one))]
+        numbers = [one for one in given if not (with_graph and is_index(one))]
         before = dict.fromkeys(cut for one in numbers for cut in self._went_into.get(one, ()))
+        self._depend_by_choice(every, given, numbers)
         if by in _AS_ARRAYS:
             _taken(before)
         if not outputs:
@@ -222,7 +226,7 @@ class LineageMode(TorchFunctionMode):
         for one in given:
             if not one.requires_grad:
                 behind |= self._behind.get(one, _Behind())
-                if _is_parameter(one):
+                if is_parameter(one):
                     behind |= _Behind(frozen=(weakref.ref(one),))
         if with_graph:
             cut = self._cut(by, with_graph, into=into and torch.is_grad_enabled() is False)
@@ -233,7 +237,7 @@ class LineageMode(TorchFunctionMode):
             behind |= _Behind(tuple(self._known_numbers(args)))
         if behind.cuts or behind.frozen:
             for one in outputs:
-                if not _is_parameter(one):
+                if not is_parameter(one):
                     self._behind[one] = behind
         self._depend(every, before)
 
@@ -241,14 +245,24 @@ class LineageMode(TorchFunctionMode):
         """Note on which cuts some results depend. What a step or an average writes to a parameter does not count."""
         found = tuple(cuts)[-_MOST_BEHIND:]
         for one in outputs if found else ():
-            if not _is_parameter(one):
+            if not is_parameter(one):
                 self._went_into[one] = found
+
+    def _depend_by_choice(self, results: Iterable[Any], given: Iterable[Any], numbers: Iterable[Any]) -> None:
+        """Note which cuts some results depend on by indices alone: by those that are given, or that chose what is."""
+        by_value = {id(one) for one in numbers}
+        found = dict.fromkeys(cut for one in given for cut in self._chose.get(one, ()))
+        indices = (one for one in given if id(one) not in by_value)
+        found |= dict.fromkeys(cut for one in indices for cut in self._went_into.get(one, ()))
+        for one in results if found else ():
+            if not is_parameter(one):
+                self._chose[one] = tuple(found)[-_MOST_BEHIND:]
 
     def _note_each(self, given: list[Any], results: list[Any]) -> None:
         """Each result is another form of one value: by ``broadcast_tensors``."""
         for one, result in zip(given, results):
-            for known in (self._behind, self._went_into):
-                if one in known and not _is_parameter(result):
+            for known in (self._behind, self._went_into, self._chose):
+                if one in known and not is_parameter(result):
                     known[result] = known[one]
 
     def _note_copies(self, by: str, args: Any, results: list[Any]) -> None:
@@ -280,7 +294,7 @@ class LineageMode(TorchFunctionMode):
         cut.last = self._ran
         cut.times += 1
         if cut.times <= _MOST_LOOKS:
-            for leaf in _leaves(values):
+            for leaf in leaves_behind(values):
                 cut.leaves.setdefault(id(leaf), weakref.ref(leaf))
                 if not cut.names.get(id(leaf)):
                     cut.names[id(leaf)] = self._name(leaf)
@@ -291,12 +305,12 @@ class LineageMode(TorchFunctionMode):
         return cut
 
     def _numbers_leave(self, cut: _Cut, result: Any) -> None:
-        for number in _numbers(result):
+        for number in numbers_in(result):
             if len(self._numbers) < _MOST_NUMBERS:
                 self._numbers[number] = cut
 
     def _known_numbers(self, args: Any) -> Iterator[_Cut]:
-        for number in _numbers(args):
+        for number in numbers_in(args):
             if number in self._numbers:
                 yield self._numbers[number]
 
@@ -314,7 +328,7 @@ class LineageMode(TorchFunctionMode):
         """
         wanted = self._wanted()
         behind = _Behind()
-        for one in _tensors((outputs,)):
+        for one in tensors_in((outputs,)):
             behind |= self._behind.get(one, _Behind())
         # What a loop writes into something that stays is seldom the line that was meant to pass a gradient on.
         order = sorted(behind.cuts, key=lambda cut: (cut.into, -cut.last))
@@ -343,7 +357,16 @@ def _as_measured(cut: _Cut, wanted: set[int]) -> MeasuredCut:
     known, copies = (tuple(sorted(filter(None, one.values()))) for one in (cut.names, cut.copies))
     trained = any(id(one) in wanted for one in alive)
     return MeasuredCut(
-        cut.lines, cut.by, cut.grad_mode, known, trained, cut.switched, tuple(sorted(cut.positions)), cut.used, copies
+        cut.lines,
+        cut.by,
+        cut.grad_mode,
+        known,
+        trained,
+        cut.switched,
+        tuple(sorted(cut.positions)),
+        cut.used,
+        copies,
+        cut.chosen,
     )
 
 
@@ -368,63 +391,4 @@ def _modules_of(parameters: list[Any], frames: Iterable[FrameType]) -> Iterator[
             left = {key: one for key, one in left.items() if key not in mine}
 
 
-def _name(func: Any) -> str:
-    """``detach`` of ``torch.Tensor.detach``, ``data`` of the property."""
-    return (
-        (resolve_name(func) or getattr(func, "__name__", ""))
-        .removesuffix(".__get__")
-        .removesuffix(".__set__")
-        .rpartition(".")[2]
-    )
-
-
 def _gone() -> None: ...
-
-
-def _is_index(value: Any) -> bool:
-    """Whether a tensor can only choose among values: a label, or an action that `log_prob` scores."""
-    return not (value.is_floating_point() or value.is_complex() or value.dtype == torch.bool)
-
-
-def _is_parameter(value: Any) -> bool:
-    return isinstance(value, torch.nn.Parameter)
-
-
-def _tensors(value: Any, depth: int = 4) -> Iterator[Any]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif depth and isinstance(value, (list, tuple)):
-        for one in value:
-            yield from _tensors(one, depth - 1)
-    elif depth and isinstance(value, dict):
-        yield from _tensors(list(value.values()), depth)
-
-
-def _numbers(value: Any, depth: int = 3) -> Iterator[float]:
-    """The numbers in a value; a program has many zeros and ones, which tell nothing."""
-    if isinstance(value, float) and value not in (0.0, 1.0, -1.0):
-        yield value
-    elif depth and isinstance(value, (list, tuple)):
-        for one in value:
-            yield from _numbers(one, depth - 1)
-
-
-def _leaves(values: Iterable[Any]) -> Iterator[Any]:
-    """The leaves that require grad behind some values."""
-    queue: list[Any] = []
-    for one in values:
-        if one.grad_fn is None and internals.is_view(one):  # a view that was made without grad mode
-            one = internals.base(one)
-        if one.grad_fn is None:
-            yield one
-        else:
-            queue.append(one.grad_fn)
-    seen = set(queue)
-    for node in queue:
-        leaf = getattr(node, "variable", None)
-        if isinstance(leaf, torch.Tensor):
-            yield leaf
-        for following, _ in node.next_functions:
-            if following is not None and following not in seen and len(seen) < _MOST_NODES:
-                seen.add(following)
-                queue.append(following)

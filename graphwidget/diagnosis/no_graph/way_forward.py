@@ -63,7 +63,8 @@ def cuts_behind(record: Record, path: str, position: tuple[int, int] | None = No
     """Return the cuts between a parameter and all uses of its values; plain ones first.
 
     Where it has been measured which lines cut off values computed from it, those, the last one first; and of these, if
-    there are any, only those whose values went into the root of a call. None if it was measured that none did.
+    there are any, only those whose values went into the root of a call, or chose what did; none if it was measured
+    that none did.
 
     Parameters
     ----------
@@ -73,21 +74,23 @@ def cuts_behind(record: Record, path: str, position: tuple[int, int] | None = No
     written = _in_text(record, path)
     if written is None or record.lineage is None:
         return written or []
-    in_text = {(one.run.run, one.statement.lineno): one for one in written}
+    in_text = {_key(one): one for one in written}
     own = [one for one in reversed(record.lineage.cuts) if path in one.leaves or position in one.positions]
     of_copies = [one for one in reversed(record.lineage.cuts) if path in one.copies]
-    for used in (True, None):
+    for reached in (True, False):
         for lost in (own, of_copies):
-            measured = [cut for one in lost if one.used is used and (cut := cut_at(record, one)) is not None]
-            found = [one for one in measured if used or one.around is not None or not _only_shown(one.statement)]
-            both = [
-                in_text[key]._replace(kept=one.kept)
-                for one in found
-                if (key := (one.run.run, one.statement.lineno)) in in_text
-            ]
+            meant = [one for one in lost if (one.used or one.chosen if reached else one.used is None)]
+            measured = [cut for one in meant if (cut := cut_at(record, one)) is not None]
+            found = [one for one in measured if reached or one.around is not None or not _only_shown(one.statement)]
+            # A mask is seldom what was meant to pass a gradient on. What the text shows, too, comes first.
+            found.sort(key=lambda cut: (cut.by in COMPARING, _key(cut) not in in_text))
             if found:
-                return both or found
+                return [in_text.get(_key(one), one)._replace(kept=one.kept) for one in found]
     return [] if own or of_copies else written
+
+
+def _key(cut: Cut) -> tuple[int, int]:
+    return cut.run.run, cut.statement.lineno
 
 
 def _in_text(record: Record, path: str) -> list[Cut] | None:

@@ -43,6 +43,8 @@ class MeasuredCut:
     copies
         Names of leaves whose values had been copied into those behind the values: those of a shared network, where
         each worker computes with a copy.
+    chosen
+        Whether a backward call began at something that was chosen by indices computed from what the operation returned.
     """
 
     lines: tuple[TextLine, ...]
@@ -54,6 +56,7 @@ class MeasuredCut:
     positions: tuple[tuple[int, int], ...] = ()
     used: bool | None = None
     copies: tuple[str, ...] = ()
+    chosen: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,6 +189,26 @@ def test_what_was_made_once_without_grad_mode_is_to_be_made_in_each_pass() -> No
     )
 
 
+POINTS = """spots, gain = nn.Parameter(torch.rand(5, 2) * 7), nn.Parameter(torch.ones(1))
+field = torch.rand(8, 8)
+opt = torch.optim.SGD([spots, gain], 0.1)
+def read(at):
+    inside = (at > 0).all(1)
+    cells = at.round().int()
+    return field[cells[:, 0], cells[:, 1]] * inside"""
+
+
+def test_indices_made_of_a_parameter_are_told_before_a_mask_of_it() -> None:
+    train = "for _ in range(3):\n    opt.zero_grad()\n    (read(spots) * gain).sum().backward()\n    opt.step()"
+    record = record_of(POINTS, train)
+    mask = MeasuredCut((TextLine(1, None, 5),), "gt", True, ("spots",), used=True)
+    cells = MeasuredCut((TextLine(1, None, 6),), "int", True, ("spots",), used=False, chosen=True)
+    (found,) = diagnose(replace(record, lineage=Lineage(None, cuts=(mask, cells))))
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 6)
+    assert "So does `inside = (at > 0).all(1)` (In[1], line 5): a comparison has no derivative." in found.text
+    assert "Whole numbers have no derivative" in found.fixes[0].text
+
+
 def test_a_kept_value_that_starves_a_parameter_is_told_by_the_line_that_keeps_it() -> None:
     train = "for _ in range(3):\n    opt.zero_grad()\n    head(tokens(4)).sum().backward()\n    opt.step()"
     record = record_of(TOKENS, train)

@@ -24,6 +24,7 @@ __all__ = ["find"]
 
 MOST_NAMED = 4
 _CHECKPOINT = "CheckpointFunctionBackward"
+WHOLE_NUMBERS = ("int", "long", "short")
 OF_CHOICES = ("argmax", "argmin", "indices", "multinomial")
 MOST_FOLLOWED = 40  # parameters whose use is looked for in the text
 
@@ -83,19 +84,29 @@ def _of(record: Record, starved: StarvedParameters, cuts: list[Cut], paths: tupl
     why = f"it runs under `{cut.by}`" if cut.around is not None else why_cut(cut.by)
     if numbers is not None:
         why = f"{why_number(cut.statement)} out of it"
-    whose = "it" if len(paths) == 1 else "them"
+    whose, are = ("it", "it is") if len(paths) == 1 else ("them", "they are")
     return Finding(
         "silent",
         "warning",
         f"The optimizer holds {shown}, and in {starved.steps} steps ({where(starved.place) or 'the last one'}) no "
-        f"gradient was there. {line} uses what is computed from {whose}, and {why}. So no backward leads from there "
-        f"to {whose}, and the optimizer leaves {whose} as {'it is' if len(paths) == 1 else 'they are'}.",
+        f"gradient was there. {line} uses what is computed from {whose}, and {why}.{_others(cuts)} So no backward "
+        f"leads from there to {whose}, and the optimizer leaves {whose} as {are}.",
         f"{shown} {'has' if len(paths) == 1 else 'have'} had no gradient in any step of the optimizer.",
         tensor=paths[0],
         made_at=place,
         cut_at=place,
         fixes=(numbers or _fix(record, cut, paths, place),),
     )
+
+
+def _others(cuts: list[Cut]) -> str:
+    """The sentence about another line that cuts the same values off."""
+    first = cuts[0].statement
+    other = next((cut for cut in cuts[1:] if cut.statement is not first and cut.around is None), None)
+    if other is None:
+        return ""
+    place = place_of(other.run, other.statement.lineno)
+    return f" So does {short(_text(other.statement))} ({where(place)}): {why_cut(other.by)}."
 
 
 def _of_kept(record: Record, starved: StarvedParameters, cut: Cut, paths: tuple[str, ...]) -> Finding:
@@ -141,6 +152,12 @@ def _fix(record: Record, cut: Cut, paths: tuple[str, ...], place: Place) -> Fix:
             "`soft = torch.sigmoid(k * (x - limit))`, or its gradient alone, `hard.float() + soft - soft.detach()`."
         )
         return Fix("straight_through", text, False, spot)
+    if cut.by in WHOLE_NUMBERS:
+        text = (
+            f"Whole numbers have no derivative ({where(place)}). If {whose} should train, weigh the cells around by "
+            "how near they are (`F.grid_sample`, linear interpolation): the weights have one."
+        )
+        return Fix("differentiable_op", text, False, spot)
     fix = cause_of(record, cut).fix
     text = f"{fix.text.rstrip('.')}, if {whose} should train."
     id_ = "remove_no_grad" if cut.around is not None else "differentiable_op"
