@@ -194,6 +194,8 @@ def _borders(call: _Call, above: list[list[tuple[int, int]]], leaf: int) -> tupl
         passed = [(at, call.passed[at][nr]) for at, nr in above[node]]
         through = [at for at, other in passed if other]
         if len(through) > 1:
+            if node == leaf and all(sum(map(bool, call.passed[at])) > 1 for at in through):
+                return None  # a layer that is used twice: a difference of its results does not depend on its bias
             found[min(through)] = _Why("cancel")
             continue
         if through or any(other is None or call.arrived[at] is None for at, other in passed):

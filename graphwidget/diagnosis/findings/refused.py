@@ -173,12 +173,15 @@ def _is_saved(failure: Failure, name: str) -> bool:
 
 
 def _flag_of_no_leaf(failure: Failure) -> Finding | None:
-    """``y.requires_grad_(False)`` on a computed tensor."""
-    found = re.match(r"([\w.\[\]'\"]+?)\.requires_grad(?:_\(False\)| *= *False)", failure.text)
+    """``y.requires_grad_(False)`` or ``y.requires_grad = True`` on a computed tensor."""
+    found = re.match(r"([\w.\[\]'\"]+?)\.requires_grad(?:_\((?=False)| *= *)(False|True)", failure.text)
     name = found[1] if found else None
-    if name is None:
+    if found is None or name is None:
         return None
-    cut, made = f"{name} = {name}.detach()", failure.made(failure.computed(name))
+    value = failure.value(name)
+    own = ".clone()" if value is not None and value.view_of is not None else ""  # else a leaf that others may write to
+    new = f"{name}.detach()" if found[2] == "False" else f"{name}.detach(){own}.requires_grad_()"
+    cut, made = f"{name} = {new}", failure.made(failure.computed(name))
     # Another value of a loop's variable, or of what a module computes again, changes nothing where the old one is kept.
     alone = name.isidentifier() and name not in source.loop_names(failure.cell)
     return failure.finding(
@@ -186,7 +189,7 @@ def _flag_of_no_leaf(failure: Failure) -> Finding | None:
         f"`{name}` was computed{made}, from what requires grad. So it does, too. Only a leaf's flag can be changed.",
         failure.fix(
             "detach",
-            f"Cut it off: `{cut}`." if alone else f"Use `{name}.detach()` where it is read.",
+            f"Cut it off: `{cut}`." if alone else f"Use `{new}` where it is read.",
             failure.rewritten(cut) if alone else (),
             price="No gradient flows back through it.",
         ),

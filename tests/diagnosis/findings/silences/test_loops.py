@@ -125,6 +125,24 @@ def test_gradients_are_clipped_before_they_are_there() -> None:
     assert [line.strip("+ ") for line in kept] == ["loss.backward()", "nn.utils.clip_grad_norm_(net.parameters(), 1.0)"]
 
 
+METHOD = """class Method:
+    def descend(self, loss):
+        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        loss.backward()
+method = Method()"""
+
+
+@pytest.mark.parametrize(("between", "told"), [("", 1), ("    for part in (0, 1):\n    ", 0)])
+def test_gradients_are_clipped_too_early_in_a_function_of_their_own(between: str, told: int) -> None:
+    loop = (
+        "for _ in range(3):\n    opt.zero_grad()\n    loss = net(x).pow(2).mean()\n"
+        f"{between}    method.descend(net(x).pow(2).mean())\n    opt.step()\n"
+    )
+    found = findings_of(NET, METHOD, loop)
+    assert [one.headline.startswith("Gradients are clipped before") for one in found] == [True] * told
+    assert all(one.cause is not None and (one.cause.cell, one.cause.line) == (2, 3) for one in found)
+
+
 @pytest.mark.parametrize("line", ["opt.step", "opt.zero_grad", "loss.backward"])
 def test_a_method_that_is_named_and_not_called(line: str) -> None:
     loop = f"for _ in range(2):\n    loss = net(x).mean()\n    {line}\n"

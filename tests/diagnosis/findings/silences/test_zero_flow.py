@@ -65,6 +65,7 @@ def test_a_softmax_over_a_batch_of_one_gets_another_dimension() -> None:
         "weight = torch.tensor(0.0); loss = (y * nn.Parameter(y)).mean() + weight * b(a(x)).sum()",
         "h = a(x); h.register_hook(lambda g: g * 0); loss = b(h).sum()",  # the program's own choice
         "loss = b(a(x[:0])).sum()",  # nothing was given to it
+        "loss = (b(a(x)) - b(a(x.flip(0)))).pow(2).mean()",  # the biases of what is compared with itself
         "e = nn.functional.embedding(torch.zeros(2).long(), a.weight, padding_idx=0); loss = b.weight.sum() * e.sum()",
     ],
 )

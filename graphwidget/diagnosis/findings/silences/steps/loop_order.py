@@ -10,7 +10,7 @@ from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, place_of, short, where
-from graphwidget.model import CellRun, Finding, Fix, Record
+from graphwidget.model import CellRun, Finding, Fix, Place, Record
 
 __all__ = ["find"]
 
@@ -22,10 +22,11 @@ _CALLABLE = ("backward", "step", "zero_grad")
 def find(record: Record) -> Iterator[Finding]:
     """Yield a finding for each such line of what ran to its end."""
     stepped = {at(write.place) for write in record.writes if write.optimizer}
-    for run in Cells.of(record).latest:
+    latest = Cells.of(record).latest
+    for run in latest:
         if any(name in run.source for name in _CLIPS):  # a long file is walked only if it may have such a line
             for block in _blocks(run):
-                yield from _clipped_too_early(run, block, stepped)
+                yield from _clipped_too_early(latest, run, block, stepped)
         if run.error is None:
             yield from _not_called(record, run)
 
@@ -45,18 +46,21 @@ def _calls(statement: ast.stmt, names: tuple[str, ...]) -> bool:
 # ------------------------------------------------------------------ clipped before the backward
 
 
-def _clipped_too_early(run: CellRun, block: list[ast.stmt], stepped: set[tuple[int, int] | None]) -> Iterator[Finding]:
-    """A clip that stands before the backward of its pass, while the gradients are cleared in each pass."""
+def _clipped_too_early(
+    latest: list[CellRun], run: CellRun, block: list[ast.stmt], stepped: set[tuple[int, int] | None]
+) -> Iterator[Finding]:
+    """A clip that stands before the backward of its pass, while the gradients are cleared in each pass.
+
+    The step and what clears the gradients stand beside both, or beside the only call of their function.
+    """
     clips = [i for i, one in enumerate(block) if _calls(one, _CLIPS)]
     backwards = [i for i, one in enumerate(block) if _calls(one, _BACKWARDS)]
-    steps = [i for i, one in enumerate(block) if (run.cell, one.lineno) in stepped and _calls(one, _STEPS)]
-    cleared = any(_calls(one, _CLEARS) for one in block)
-    if len(clips) != 1 or not backwards or not steps or not cleared or run.cell is None:
+    if len(clips) != 1 or not backwards or clips[0] >= backwards[0] or run.cell is None:
         return
-    clip, backward, step = clips[0], backwards[-1], steps[-1]
-    if not clip < backwards[0] <= backward < steps[0]:
+    line, after = block[clips[0]], block[backwards[-1]]
+    step = _step_behind(run, block, backwards[-1], stepped) or _step_behind_the_caller(latest, run, block, stepped)
+    if step is None:
         return
-    line, after = block[clip], block[backward]
     if not isinstance(line, ast.Expr) or len({one.lineno for one in (line, after)}) < 2:
         edits: text_edit.Edits = ()
     else:
@@ -65,7 +69,7 @@ def _clipped_too_early(run: CellRun, block: list[ast.stmt], stepped: set[tuple[i
             *text_edit.remove(run.cell, run.source, line),
             *text_edit.insert_after(run.cell, run.source, after, made),
         )
-    place, behind, stepping = (place_of(run, one.lineno) for one in (line, after, block[step]))
+    place, behind, stepping = *(place_of(run, one.lineno) for one in (line, after)), step
     yield Finding(
         "silent",
         "warning",
@@ -85,6 +89,33 @@ def _clipped_too_early(run: CellRun, block: list[ast.stmt], stepped: set[tuple[i
             ),
         ),
     )
+
+
+def _step_behind(run: CellRun, block: list[ast.stmt], at_: int, stepped: set[tuple[int, int] | None]) -> Place | None:
+    """The last step of a block, if all its steps come behind a statement of it and it clears the gradients, too."""
+    steps = [i for i, one in enumerate(block) if _calls(one, _STEPS)]
+    ran = [i for i in steps if (run.cell, block[i].lineno) in stepped]
+    if not ran or steps[0] <= at_ or not any(_calls(one, _CLEARS) for one in block):
+        return None
+    return place_of(run, block[ran[-1]].lineno)
+
+
+def _step_behind_the_caller(
+    latest: list[CellRun], run: CellRun, block: list[ast.stmt], stepped: set[tuple[int, int] | None]
+) -> Place | None:
+    """The same where the only call of the function stands, of which a block is the body."""
+    found = syntax.function_at(run.source, block[0].lineno)
+    if found is None or found[1].body != block or any(_calls(one, (*_STEPS, *_CLEARS)) for one in block):
+        return None
+    calling = [
+        (other, outer, at_)
+        for other in latest
+        for outer in _blocks(other)
+        if outer is not block
+        for at_, one in enumerate(outer)
+        if not syntax.blocks_of(one) and _calls(one, (found[1].name,)) and not _calls(one, _CLIPS)
+    ]
+    return _step_behind(calling[0][0], calling[0][1], calling[0][2], stepped) if len(calling) == 1 else None
 
 
 # ------------------------------------------------------------------ named and not called
