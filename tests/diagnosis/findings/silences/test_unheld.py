@@ -28,6 +28,16 @@ def test_a_parameter_that_is_replaced_after_the_optimizer_was_made_is_not_traine
     assert fix.id == "new_optimizer" and fix.edit[0].startswith("- opt =") and fix.edit[-1].startswith("+ opt =")
 
 
+@pytest.mark.parametrize("freeze", [True, False])
+def test_what_was_frozen_when_an_optimizer_took_what_trains(freeze: bool) -> None:
+    net = "net = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 1))\nnet[0].requires_grad_(False)"
+    made = "trained = [p for p in net.parameters() if p.requires_grad]\nopt = torch.optim.SGD(trained, lr=0.1)"
+    cells = (net, made, LOOP, "net[0].requires_grad_(True)", LOOP)
+    found = findings_of(*cells if freeze else (net, made, LOOP))
+    assert [set(one.names) for one in found] == [{"net[0].weight", "net[0].bias"}] * freeze
+    assert all("took the parameters of `net` that required grad then" in one.text for one in found)
+
+
 def test_an_optimizer_that_is_read_before_is_not_moved() -> None:
     made = (
         f"net = nn.Linear(3, 1)\n{OPTIMIZER}\n"

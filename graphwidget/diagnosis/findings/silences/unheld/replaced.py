@@ -53,11 +53,27 @@ def _modules_in(given: ast.expr) -> Iterator[str]:
 
 
 def given_of(line: Line) -> list[ast.expr]:
-    """What the optimizers of a statement are made of, their first arguments: it may make several, in a dict."""
+    """What the optimizers of a statement are made of, their first arguments: it may make several, in a dict.
+
+    For a name that its function, or its cell, assigns once before that: what it assigns.
+    """
     calls = [node for node in ast.walk(line.statement) if isinstance(node, ast.Call)]
     making = [one for one in calls if OPTIMIZER.search(f"{ast.unparse(one.func)}(")]
     first = ([*one.args, *(kept.value for kept in one.keywords if kept.arg == "params")][:1] for one in making)
-    return [given for one in first for given in one]
+    return [_assigned_once(line, given) for one in first for given in one]
+
+
+def _assigned_once(line: Line, given: ast.expr) -> ast.expr:
+    if not isinstance(given, ast.Name):
+        return given
+    inside = syntax.function_at(line.run.source, line.statement.lineno)
+    made = [
+        one
+        for one in syntax.assignments(line.run.source, given.id)
+        if syntax.function_at(line.run.source, one.lineno) == inside
+    ]
+    value = getattr(made[0], "value", None) if len(made) == 1 and made[0].lineno < line.statement.lineno else None
+    return value if isinstance(value, ast.expr) and list(_modules_in(value)) else given
 
 
 def takes_all(maker: Line) -> bool:
@@ -129,7 +145,10 @@ def made_too_early(record: Record, maker: Line | None, leaves: list[UnheldLeaf])
     replacing = replaced_at(record, maker, shown, again=orphaned)
     modules = _modules_of(maker) if maker is not None else ()
     module = next((one for one in modules if any(_leads_through(leaf, one) for leaf in shown)), next(iter(modules), ""))
+    filtered = maker is not None and any("requires_grad" in ast.unparse(given) for given in given_of(maker))
     held = f"the parameters that `{module}` had" if module else "parameters"
+    if module and filtered:
+        held = f"the parameters of `{module}` that required grad"
     if replacing is not None:
         does = "replaced" if orphaned else "made"
         ran = f", when {maker.shown} ran" if maker is not None else ""
