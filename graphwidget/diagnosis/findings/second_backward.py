@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from graphwidget.diagnosis.findings import failed_node
 from graphwidget.diagnosis.fixes import FIXES
+from graphwidget.diagnosis.fixes.cuts.lost import lost_cuts
 from graphwidget.diagnosis.fixes.rerun.plan import head_of, keeper
 from graphwidget.diagnosis.fixes.second_backward.case import Case, kept_bytes
 from graphwidget.diagnosis.fixes.second_backward.ladder import fixes_of
@@ -39,6 +40,7 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         return _by_unknown_call(call)
     setting = Setting(reuse)
     carrier = Carrier(setting).path
+    lost = next(lost_cuts(setting, [*call.carriers, *([carrier] if carrier is not None else [])]), None)
     call = replace(call, carriers=tuple(path for path in call.carriers if not setting.has_ended(path)))
     if carrier is not None and len(call.carriers) < 2 and carrier not in call.carriers:
         # The name that the carrier had when it was freed may have been given to something else since.
@@ -46,7 +48,7 @@ def explain(record: Record, call: BackwardCall) -> Finding:
     return Finding(
         kind="second_backward",
         severity="error",
-        text=" ".join(_story(setting)),
+        text=" ".join([*_story(setting), *([lost.sentence] if lost is not None else [])]),
         headline=f"{opening(call.n)} needs saved tensors that {number(reuse.earlier.n)} freed.",
         call=call.n,
         node=call.failed_node or "",
@@ -58,7 +60,7 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         path=failed_node.path(reuse.graph, call, setting),
         uids=failed_node.uids(reuse.graph, call),
         fixes=fixes_of(FIXES["second_backward"], Case(setting)),
-        cause=Carrier(setting).built_at,
+        cause=lost.place if lost is not None else Carrier(setting).built_at,
         stored_at=Carrier(setting).stored_at,
         names=_names(setting, call.carriers),
     )
