@@ -263,7 +263,7 @@ class Write:
     written. `after_calls` counts the backward calls that had begun before it, which orders it among them. `made` are
     the sequence numbers of the nodes that were grad_fn of the tensors when the line had ended, and `number` is the
     lowest that a node could get when it began. Neither is known of an optimizer's steps. `inside` is the module with
-    ``inplace=True`` that did it, where the graph shows it.
+    ``inplace=True`` that did it, where the graph shows it. `others` are further names, of tensors in the same memory.
     """
 
     place: Place
@@ -275,6 +275,7 @@ class Write:
     made: tuple[int, ...] = ()
     number: int = -1
     inside: ModuleCall | None = None
+    others: tuple[str, ...] = ()
 
     def is_to(self, leaf: Leaf) -> bool:
         """Whether it modified a leaf, or would have: the same memory, or else a name of it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from graphwidget import torch_internals as internals
@@ -32,9 +33,8 @@ class _Again(NamedTuple):
 
     def as_write(self, place: Callable[[Place | tuple[int, int, int]], Place]) -> Write:
         like, where = self.like, place(self.where)
-        return Write(
-            where, like.by, like.paths, like.storages, self.after_calls, like.optimizer, self.made, self.number
-        )
+        made, number = self.made, self.number
+        return replace(like, place=where, after_calls=self.after_calls, made=made, number=number)
 
 
 class WriteLog:
@@ -125,7 +125,9 @@ class WriteLog:
         if last is not None and last.storages == storages and last.paths == paths:
             storages, paths = last.storages, last.paths  # all steps of a training loop share one copy
         made = () if optimizer else _makers(changed)
-        write = Write(place, by, paths, storages, self.calls(), optimizer, made, -1 if optimizer else number)
+        others = () if optimizer else tuple(dict.fromkeys(path for path, _ in changed if path and path not in paths))
+        number = -1 if optimizer else number
+        write = Write(place, by, paths, storages, self.calls(), optimizer, made, number, others=others)
         self._entries.append(write)
         if optimizer and not part:
             self._steps.append(write)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from graphwidget.diagnosis.findings import failed_node
 from graphwidget.diagnosis.fixes import FIXES
+from graphwidget.diagnosis.fixes.cuts.lost import lost_cuts
 from graphwidget.diagnosis.fixes.rerun.plan import head_of, keeper
 from graphwidget.diagnosis.fixes.second_backward.case import Case, kept_bytes
 from graphwidget.diagnosis.fixes.second_backward.ladder import fixes_of
@@ -15,9 +16,19 @@ from graphwidget.diagnosis.reuse.carrier import Carrier
 from graphwidget.diagnosis.reuse.graph_paths import Tensor, path_to_failure
 from graphwidget.diagnosis.reuse.reuse import reuse_of
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.reuse.stored import stored_at
+from graphwidget.diagnosis.reuse.stored import leads_to_store
 from graphwidget.diagnosis.source.paths import is_code, local
-from graphwidget.diagnosis.wording import in_iteration, iteration_text, number, opening, root_name, spoken, when, where
+from graphwidget.diagnosis.wording import (
+    in_iteration,
+    iteration_text,
+    number,
+    opening,
+    root_name,
+    short,
+    spoken,
+    when,
+    where,
+)
 from graphwidget.model import BackwardCall, Finding, Fix, Record
 
 __all__ = ["explain"]
@@ -30,6 +41,7 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         return _by_unknown_call(call)
     setting = Setting(reuse)
     carrier = Carrier(setting).path
+    lost = next(lost_cuts(setting, [*call.carriers, *([carrier] if carrier is not None else [])]), None)
     call = replace(call, carriers=tuple(path for path in call.carriers if not setting.has_ended(path)))
     if carrier is not None and len(call.carriers) < 2 and carrier not in call.carriers:
         # The name that the carrier had when it was freed may have been given to something else since.
@@ -37,7 +49,7 @@ def explain(record: Record, call: BackwardCall) -> Finding:
     return Finding(
         kind="second_backward",
         severity="error",
-        text=" ".join(_story(setting)),
+        text=" ".join([*_story(setting), *([lost.sentence] if lost is not None else [])]),
         headline=f"{opening(call.n)} needs saved tensors that {number(reuse.earlier.n)} freed.",
         call=call.n,
         node=call.failed_node or "",
@@ -49,8 +61,8 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         path=failed_node.path(reuse.graph, call, setting),
         uids=failed_node.uids(reuse.graph, call),
         fixes=fixes_of(FIXES["second_backward"], Case(setting)),
-        cause=Carrier(setting).built_at,
-        stored_at=stored_at(record, filter(None, [carrier])),
+        cause=lost.place if lost is not None else Carrier(setting).built_at,
+        stored_at=Carrier(setting).stored_at,
         names=_names(setting, call.carriers),
     )
 
@@ -102,6 +114,14 @@ def _nearest_name(call: BackwardCall, path: Sequence[Tensor]) -> str:
     return next((names[tensor] for tensor in reversed(path) if tensor in names), "")
 
 
+def _and_stored(record: Record, carrier: Carrier) -> str:
+    """Which line keeps it, if it is another one than made it, and the code that made it leads to that line."""
+    made, stored = carrier.built_at, carrier.stored_at
+    if made is None or stored is None or where(made) == where(stored) or not leads_to_store(record, made, stored):
+        return ""
+    return f", and stored by {short(stored.source)} ({where(stored)})"
+
+
 def _story(setting: Setting) -> Iterator[str]:
     """Two or three sentences: where the carrier was made, what freed its node, how it was reached again."""
     reuse, carrier = setting.reuse, Carrier(setting)
@@ -116,7 +136,7 @@ def _story(setting: Setting) -> Iterator[str]:
     if where(made):
         iteration = in_iteration(record, made)
         once = "once, " if setting.in_loop and not setting.made_in_same_pass and not iteration else ""
-        yield f"`{carrier.name}` was built {once}in {where(made)}{iteration}."
+        yield f"`{carrier.name}` was built {once}in {where(made)}{iteration}{_and_stored(record, carrier)}."
     yield f"{opening(earlier.n)} ({when(record, earlier.place)}) freed what {node} had saved."
     onward = setting.in_loop and (later.place.iteration or 0) > (earlier.place.iteration or 0)
     again = iteration_text(record, later.place).capitalize() if onward else opening(later.n)

@@ -15,7 +15,7 @@ from graphwidget.diagnosis.source.cells import Cells, Spot
 from graphwidget.diagnosis.wording import at
 from graphwidget.model import Place, Record, Write
 
-__all__ = ["HandedIn", "argument_of", "handed_in"]
+__all__ = ["HandedIn", "argument_of", "handed_in", "own_variables"]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def handed_in(record: Record, write: Write, name: str) -> HandedIn | None:
         text = cells.text(place.cell)
         found, ignored = source.function_at(text, place.line or 0), _ignores_result(cells, caller)
         reads = found is not None and _reads_later(text, found[1], place, name, ignored)
-        if found is None or (reads and not ignored) or name not in _local_names(found[1]):
+        if found is None or (reads and not ignored) or name not in own_variables(found[1]):
             passing = name in _of_a_pass(source.loops_around(text, place.line or 0))
             return HandedIn(made, *(("", None) if passing else (name, at(place))), used=used) if made else None
         made, used = made or found[1].name, used or reads
@@ -94,7 +94,8 @@ def _of_a_pass(loops: Sequence[ast.stmt]) -> set[str]:
     return {name for loop in loops if isinstance(loop, ast.For) for name in source.names_in(loop.target)}
 
 
-def _local_names(function: ast.FunctionDef) -> set[str]:
+def own_variables(function: ast.FunctionDef) -> set[str]:
+    """The variables of a function, its parameters among them."""
     outside = {n for s in ast.walk(function) if isinstance(s, (ast.Global, ast.Nonlocal)) for n in s.names}
     assigned = {name for s in ast.walk(function) if isinstance(s, ast.stmt) for name in source.targets(s)}
     heads = {name for s in ast.walk(function) if isinstance(s, ast.For) for name in source.names_in(s.target)}

@@ -119,8 +119,8 @@ def _is_stepped(record: Record, path: str) -> bool:
 def held_by(record: Record, path: str, graphs: Collection[Snapshot] = ()) -> str | None:
     """The kind of object at a path: see `Record.holders`. None: unknown.
 
-    In a method, `self.h` is any `….h`; a variable of a function may be that of any function. In doubt the answer is a
-    kind that must not be changed.
+    In a method, `self.h` is any `….h`; a variable of a function may be that of any function. An element by a variable
+    key may be any element. In doubt the answer is a kind that must not be changed.
     """
     kinds = [kind for name, kind in record.holders.items() if _may_be(name, path)]
     for graph in graphs:
@@ -134,8 +134,16 @@ def held_by(record: Record, path: str, graphs: Collection[Snapshot] = ()) -> str
 
 def _may_be(known: str, path: str) -> bool:
     """Whether a path in a line may mean a known path: the same one, or `….h` for `self.h`."""
-    name = local(known)
+    name, (holder, any_key) = local(known), _element(path)
+    if any_key:
+        return name.startswith(f"{holder}[") or (holder.startswith("self.") and f"{holder[len('self') :]}[" in name)
     return name == path or (path.startswith("self.") and name.endswith(path[len("self") :]))
+
+
+def _element(path: str) -> tuple[str, bool]:
+    """A path, and whether it was that of an element by a variable key, which is left out: ``state`` of ``state[k]``."""
+    found = re.fullmatch(r"(.+)\[[A-Za-z_]\w*\]", path)
+    return (found[1], True) if found is not None else (path, False)
 
 
 def _is_bound(record: Record, path: str) -> bool:

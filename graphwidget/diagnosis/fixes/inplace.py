@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from graphwidget.diagnosis.fixes.copies import read_a_copy, saved_behind, savers, second_name
-from graphwidget.diagnosis.fixes.handed_in import HandedIn, handed_in
+from graphwidget.diagnosis.fixes.handed_in import handed_in
+from graphwidget.diagnosis.fixes.remedies import (
+    COPY,
+    Remedy,
+    Scoped,
+    before_the_call,
+    copied,
+    is_of_element,
+    modified,
+    read_as_a_copy,
+    reading,
+    reading_where_saved,
+    scoped,
+    written_as,
+)
 from graphwidget.diagnosis.fixes.rerun.plan import rerun
 from graphwidget.diagnosis.fixes.second_backward import detach, recompute
 from graphwidget.diagnosis.fixes.second_backward.case import Case, simulate
@@ -28,7 +42,6 @@ from graphwidget.diagnosis.wording import at, lines_of, outer_at, root_name, sho
 from graphwidget.engine.what_if import reachable, with_nothing_stale
 from graphwidget.model import BackwardCall, Fix, Kind, ModuleCall, Place, Record, Snapshot, Write
 
-_COPY = "One more tensor of that size."
 _ONCE_MORE = "One more forward pass."
 MOST_WRITES = 4  # that one fix rewrites
 
@@ -68,7 +81,7 @@ def _in_words(tensor: str | None, *, leaf: bool = False) -> Fix:
     shown = f"`{tensor}`" if tensor else "it"
     if leaf:
         return Fix("zero_grad_or_step_order", f"Modify {shown} behind this call, which needs it as it was.")
-    return Fix("clone_before_inplace", f"Modify a copy of {shown}, or write to a new tensor.", price=_COPY)
+    return Fix("clone_before_inplace", f"Modify a copy of {shown}, or write to a new tensor.", price=COPY)
 
 
 def _forward_after_step(call: BackwardCall, write: Write) -> Fix:
@@ -154,24 +167,6 @@ def _forward_again(setting: Setting, write: Write, fresh: bool) -> Fix | None:
     return Fix("recompute_in_loop", sentence, fresh, place, _ONCE_MORE, edits=plan.edits if plan else ())
 
 
-@dataclass(frozen=True)
-class _Remedy:
-    """A change of the program.
-
-    `leads_away`: the write, and later ones by the same name, then modify another tensor. `reads_copy`: the nodes of its
-    line have saved copies of what it writes to.
-    """
-
-    id: str
-    sentence: str
-    at: Spot | None
-    edits: Edits
-    write: Write
-    name: tuple[object, ...]
-    leads_away: bool = True
-    reads_copy: bool = False
-
-
 def _after_a_write(
     record: Record, call: BackwardCall, graph: Snapshot, write: Write | None, tensor: str | None
 ) -> Iterator[Callable[[], Fix | None]]:
@@ -182,7 +177,7 @@ def _after_a_write(
         yield partial(_with_the_rest, record, call, graph, remedy)
 
 
-def _with_the_rest(record: Record, call: BackwardCall, graph: Snapshot, first: _Remedy) -> Fix:
+def _with_the_rest(record: Record, call: BackwardCall, graph: Snapshot, first: Remedy) -> Fix:
     """The fix that begins with a remedy. While another write makes the call fail, a remedy for that is added."""
     taken = [first]
     while True:
@@ -197,7 +192,7 @@ def _with_the_rest(record: Record, call: BackwardCall, graph: Snapshot, first: _
     if len(taken) > 1:
         edits = tuple(dict.fromkeys(edit for remedy in taken for edit in remedy.edits)) if edits else ()
         place = _first_line(record, edits) or first.at
-    return Fix(first.id, sentence, works, place, _COPY, edits=edits)
+    return Fix(first.id, sentence, works, place, COPY, edits=edits)
 
 
 def _first_line(record: Record, edits: Edits) -> Spot | None:
@@ -207,17 +202,19 @@ def _first_line(record: Record, edits: Edits) -> Spot | None:
     return (order[min(spots)[0]], min(spots)[1]) if spots else None
 
 
-def _left(record: Record, found: tuple[Write, ...], made: Place | None, taken: list[_Remedy]) -> list[Write]:
+def _left(record: Record, found: tuple[Write, ...], made: Place | None, taken: list[Remedy]) -> list[Write]:
     """The writes that still modify what a node had saved, in order."""
     for remedy in taken:
-        line = Cells.of(record).beginning(at(remedy.write.place))
-        if remedy.reads_copy and made is not None and Cells.of(record).beginning(at(made)) == line:
+        if read_as_a_copy(record, remedy, made):
             found = tuple(write for write in found if not set(write.storages) & set(remedy.write.storages))
-    elsewhere: set[tuple[object, ...]] = set()
+    elsewhere: set[Scoped] = set()
     left: list[Write] = []
     for write in found:
-        names = {remedy.name for remedy in taken if remedy.leads_away and _writer(remedy.write) == _writer(write)}
-        if not names and not elsewhere & _names(record, write):
+        leading = (remedy for remedy in taken if remedy.leads_away and _writer(remedy.write) == _writer(write))
+        names = {name for remedy in leading for name in remedy.names}
+        tensors, modules = _names(record, write)
+        away = tensors <= elsewhere if len(tensors) > 1 else elsewhere & (tensors | modules)
+        if not names and not away:
             left.append(write)
         elsewhere |= names
     return left
@@ -228,21 +225,14 @@ def _writer(write: Write) -> tuple[object, ...]:
     return (*source_line(write.place), write.inside.path if write.inside is not None else "")
 
 
-def _names(record: Record, write: Write) -> set[tuple[object, ...]]:
-    """The names through which a write modifies: its tensor with the scope of the name, and the modules it calls."""
-    cell, line = Cells.of(record).text(write.place.cell), write.place.line or 0
-    name = _modified(write, None)
+def _names(record: Record, write: Write) -> tuple[set[Scoped], set[Scoped]]:
+    """The names through which a write modifies: its tensors with the scope of the name, and the modules it calls."""
     tree = source.parse(write.by)
-    called = {("module", call) for call in (_heads(tree) if tree else ())}
+    called: set[Scoped] = {("module", call) for call in (_heads(tree) if tree else ())}
     if write.inside is not None:
         called.add(("module", expression(write.inside)))
-    return {*called, *([_scoped(cell, line, name)] if name else ())}
-
-
-def _scoped(cell: str, line: int, name: str) -> tuple[object, ...]:
-    """A name and the function whose variable it is."""
-    inside = source.function_at(cell, line)
-    return (name, inside[1].name if inside is not None else None)
+    cell, line = Cells.of(record).text(write.place.cell), write.place.line or 0
+    return {scoped(cell, line, name) for name in modified(write, None)}, called
 
 
 def _heads(tree: ast.AST) -> set[str]:
@@ -251,138 +241,73 @@ def _heads(tree: ast.AST) -> set[str]:
 
 def _remedies(
     record: Record, call: BackwardCall, graph: Snapshot, write: Write, tensor: str | None
-) -> Iterator[_Remedy]:
+) -> Iterator[Remedy]:
     """The remedies for one write."""
     if write.optimizer:
         return
     cell, line = Cells.of(record).text(write.place.cell), write.place.line or 0
-    name = _modified(write, tensor)
-    handed = handed_in(record, write, name) if name is not None and write.inside is None else None
-    saved_inside = (
-        any(handed.spot in lines_of(graph.place_of(i)) for i in savers(call, graph, write)) if handed else False
-    )
-    if handed is not None and not (handed.used and (saved_inside or handed.spot is None)):
-        yield _before_the_call(record, write, handed, saved_inside)
+    written = modified(write, tensor)
+    name = written[0] if len(written) == 1 else None
+    found = (handed_in(record, write, one) for one in (written if write.inside is None else ()))
+    handed = tuple(one for one in found if one is not None)
+    own = {one.spot for one in handed}
+    saved_inside = any(own & {*lines_of(graph.place_of(i))} for i in savers(call, graph, write))
+    if handed and not all(one.used and (saved_inside or one.spot is None) for one in handed):
+        inside = reading_where_saved(record, call, graph, write, written) if saved_inside else None
+        yield inside or before_the_call(record, write, handed, saved_inside)
         return
     for sentence, spot, edits in second_name(record, write, name):
-        yield _Remedy("clone_before_inplace", sentence, spot, edits, write, _scoped(cell, line, str(name)))
+        yield Remedy("clone_before_inplace", sentence, spot, edits, write, (scoped(cell, line, str(name)),))
     view = _view(cell, line, name, tensor)
     keeps = ""
     if view is not None and (write.place.cell, view.lineno) not in {at(w.place) for w in record.writes}:
         if not saved_behind(call, graph, write, view.lineno):
-            yield _copied(write, cell, view.lineno, str(tensor), short(source.line_text(cell, view.lineno)), str(name))
+            made = short(source.line_text(cell, view.lineno))
+            yield copied(write, cell, view.lineno, (str(tensor),), made, (str(name),))
             return
         keeps = f" Then `{tensor}` keeps its values."
-    for remedy in _at_the_write(record, call, graph, write, name):
+    for remedy in _at_the_write(record, call, graph, write, written):
         yield replace(remedy, sentence=remedy.sentence + keeps)
 
 
-def _before_the_call(record: Record, write: Write, handed: HandedIn, saved_inside: bool) -> _Remedy:
-    """Copy what a function modifies for its caller before the caller hands it in."""
-    spot = handed.spot
-    if spot is None or saved_inside:
-        sentence = f"Hand `{handed.function}` a copy, and go on with the copy: it modifies what it is given."
-        return _Remedy(
-            "clone_before_inplace", sentence, spot, (), write, (handed.function, "copy"), leads_away=not saved_inside
-        )
-    text = Cells.of(record).text(spot[0])
-    by = f"{short(source.line_text(text, spot[1]))} (In[{spot[0]}], line {spot[1]})"
-    clone = f"{handed.name} = {handed.name}.clone()"
-    sentence = f"Modify a copy: `{clone}` before {by}, as `{handed.function}` modifies what it is given."
-    edits = text_edit.insert_before(spot[0], text, spot[1], [clone])
-    return _Remedy("clone_before_inplace", sentence, spot, edits, write, _scoped(text, spot[1], handed.name))
-
-
 def _at_the_write(
-    record: Record, call: BackwardCall, graph: Snapshot, write: Write, name: str | None
-) -> Iterator[_Remedy]:
-    """Remedies in the line that writes, or that makes the writing module; `name`: what is modified there."""
+    record: Record, call: BackwardCall, graph: Snapshot, write: Write, written: tuple[str, ...]
+) -> Iterator[Remedy]:
+    """Remedies in the line that writes, or that makes the writing module; `written`: what is modified there."""
     cell, line = Cells.of(record).text(write.place.cell), write.place.line or 0
     by = f"{short(write.by)} ({where(write.place)})"
     edits, spot, module, new = _rewritten(record, write)
     rewritten = bool(edits or new)
     if write.inside is not None and not rewritten:
         yield _no_longer_in_place(record, write, write.inside)
-        if name is not None and write.paths and not _saves_what_it_writes(record, call, graph, write)[0]:
-            yield _copied(write, cell, line, name, short(write.by), name)
+        if written and write.paths and not _saves_what_it_writes(record, call, graph, write)[0]:
+            yield copied(write, cell, line, written, short(write.by), written)
         return
     sentence = f"Write {short(new)} instead of {by}." if new else f"Write to a new tensor instead of {by}."
     if spot is not None:
         sentence = f"Make it with `inplace=False` (In[{spot[0]}], line {spot[1]})."
     saved_there, saved_before = _saves_what_it_writes(record, call, graph, write)
-    copying = inplace_statements.reading_copies(write.by, name) if saved_there and not rewritten and name else ""
+    copying = inplace_statements.reading_copies(write.by, written) if saved_there and not rewritten else ""
     if copying:
-        yield _reading(record, write, str(name), copying, by, saved_before)
+        yield reading(record, write, written, copying, by, saved_before)
     elif rewritten or saved_there:
-        scoped = ("module", module) if module else _scoped(cell, line, str(name))
-        yield _Remedy("out_of_place", sentence, spot or at(write.place), edits, write, scoped)
-    if not saved_there and name is not None:
-        yield _copied(write, cell, line, name, short(write.by), name)
+        names = (("module", module),) if module else tuple(scoped(cell, line, name) for name in written or ("",))
+        yield Remedy("out_of_place", sentence, spot or at(write.place), edits, write, names)
+    if not saved_there and written:
+        yield copied(write, cell, line, written, short(write.by), written)
 
 
-def _no_longer_in_place(record: Record, write: Write, module: ModuleCall) -> _Remedy:
+def _no_longer_in_place(record: Record, write: Write, module: ModuleCall) -> Remedy:
     """Set the module's `inplace` to False before the line of the cell that calls it."""
     name, place, spot = expression(module), write.place, outer_at(write.place)
     if not name or spot is None:
         sentence = f"Make the `{module.class_name}` with `inplace=False`."
-        return _Remedy("out_of_place", sentence, at(place), (), write, ("module", name))
+        return Remedy("out_of_place", sentence, at(place), (), write, (("module", name),))
     line = f"{name}.inplace = False"
     edits = text_edit.insert_before(spot[0], Cells.of(record).text(spot[0]), spot[1], [line])
     before = f"{short(place.outer_source or place.source)} (In[{spot[0]}], line {spot[1]})"
     sentence = f"Make `{name}` with `inplace=False`, or set `{line}` before {before}."
-    return _Remedy("out_of_place", sentence, spot, edits, write, ("module", name))
-
-
-def _modified(write: Write, tensor: str | None) -> str | None:
-    """The tensor that a write modifies, as its line spells it; None: it modifies several, or one without a name."""
-    name = inplace_statements.modified(write.by) or tensor
-    return inplace_statements.element(write.by) if name is not None and _is_of_element(write, name) else name
-
-
-def _is_of_element(write: Write, name: str) -> bool:
-    """Whether `name` is a container, of which a write modifies an element."""
-    paths = tuple(map(local, write.paths))
-    return name not in paths and any(path.startswith(f"{name}[") for path in paths)
-
-
-def _copied(write: Write, cell: str, line: int, name: str, before: str, through: str) -> _Remedy:
-    """Copy `name` before the line that writes, or that makes the view `through` which a later line writes."""
-    return _Remedy(
-        "clone_before_inplace",
-        f"Modify a copy: `{name} = {name}.clone()` before {before} (In[{write.place.cell}], line {line}).",
-        (write.place.cell, line) if write.place.cell is not None else None,
-        text_edit.insert_before(write.place.cell, cell, line, [f"{name} = {name}.clone()"]),
-        write,
-        _scoped(cell, line, through),
-    )
-
-
-def _reading(record: Record, write: Write, name: str, copying: str, by: str, saved_before: bool) -> _Remedy:
-    """Copy what a write reads, and also what it modifies if nodes of other lines have saved that."""
-    clone = f"{name} = {name}.clone()"
-    instead = f"{short(copying)} instead of {by}"
-    if short(copying) == short(write.by):  # what differs is cut off
-        instead = f"`.clone()` behind what {by} reads"
-    sentence = f"Read a copy of `{name}`: {instead}."
-    edits = _written_as(record, write, copying)
-    cell = Cells.of(record).text(write.place.cell)
-    if saved_before:
-        sentence = f"Modify a copy of `{name}`, and read another: `{clone}`, then {instead}."
-        before = text_edit.insert_before(write.place.cell, cell, write.place.line or 0, [clone])
-        edits = (*before, *edits) if before and edits else ()
-    scoped = _scoped(cell, write.place.line or 0, name)
-    return _Remedy("clone_before_inplace", sentence, at(write.place), edits, write, scoped, saved_before, True)
-
-
-def _written_as(record: Record, write: Write, new: str) -> Edits:
-    """Write other text in place of the statement that writes."""
-    spot, written = at(write.place), source.statement_of(write.by)
-    if not new or spot is None or written is None:
-        return ()
-    text = Cells.of(record).text(spot[0])
-    there = [*source.beginning_at(text, spot[1]), *source.statements_at(text, spot[1])[-1:]]
-    same = next((s for s in there if not hasattr(s, "body") and ast.dump(s) == ast.dump(written)), None)
-    return text_edit.replace_node(spot[0], text, same, new) if same is not None else ()
+    return Remedy("out_of_place", sentence, spot, edits, write, (("module", name),))
 
 
 def _view(cell: str, line: int, name: str | None, tensor: str | None) -> source.Statement | None:
@@ -420,14 +345,12 @@ def _rewritten(record: Record, write: Write) -> tuple[Edits, Spot | None, str, s
     if write.inside is None:
         cell, line = Cells.of(record).text(write.place.cell), write.place.line or 0
         new = (
-            inplace_statements.out_of_place(
-                write.by, _is_of_element(write, inplace_statements.modified(write.by) or "")
-            )
+            inplace_statements.out_of_place(write.by, is_of_element(write, inplace_statements.modified(write.by) or ""))
             or temporaries.written_new(write.by)
             or inplace_statements.scattered(cell, line, write.by)
         )
         if new:
-            return _written_as(record, write, new), None, "", new
+            return written_as(record, write, new), None, "", new
     tree = source.parse(write.by)
     called = _heads(tree) if tree else set()
     for run in record.runs.values():

@@ -50,11 +50,22 @@ class Carrier:
     @property
     def built_at(self) -> Place | None:
         """Where it was made; if that is not known, where the path to the failure enters the old part."""
+        return self._bound_at(self._made_at)
+
+    @property
+    def _made_at(self) -> Place | None:
+        """The line that made its node, in whatever function that was."""
         reuse = self.setting.reuse
         position = self._position(self.path) if self.path is not None else None
         position = self._entry if position is None else position
         place = reuse.graph.place_of(self.to_failure[position][0]) if position >= 0 else None
-        return self._bound_at(place if place is not None and place.cell is not None else reuse.carrier_place)
+        return place if place is not None and place.cell is not None else reuse.carrier_place
+
+    @cached_property
+    def stored_at(self) -> Place | None:
+        """The line that keeps it, where it is known."""
+        paths = [self.path] if self.path is not None else []
+        return stored_at(self.setting.reuse.record, paths, self._made_at)
 
     def _bound_at(self, made: Place | None) -> Place | None:
         """Where what a line made got its name, if it was given it by a function or a cell that the line was called by.
@@ -64,7 +75,7 @@ class Carrier:
         if made is None or self.path is None:
             return made
         if not local(self.path).isidentifier():
-            stored = at(stored_at(self.setting.reuse.record, [self.path]))
+            stored = at(self.stored_at)
             frames = (one for one in (made, *reversed(made.stack)) if stored is not None and at(one) == stored)
             return next((replace(one, iteration=made.iteration) for one in frames), made)
         function, name = self.path.partition(":")[0] if ":" in self.path else "", local(self.path)

@@ -1,48 +1,93 @@
-"""The line that keeps a carrier: ``self.cache[key] = value``, ``self.h = h``."""
+"""The line that keeps a carrier: ``self.cache[key] = value``, ``self.h = h``, ``global h; h = f(x)``."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from graphwidget.diagnosis.source import containers, syntax
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.paths import is_code, local
-from graphwidget.diagnosis.wording import place_of
+from graphwidget.diagnosis.wording import at, lines_of, place_of
 from graphwidget.model import CellRun, Place, Record
 
-__all__ = ["stored_at"]
+__all__ = ["leads_to_store", "stored_at"]
+
+_CONSTRUCTORS = ("__init__", "__post_init__")
 
 
-def stored_at(record: Record, paths: Iterable[str]) -> Place | None:
-    """The one line of the program that gives the first of these paths its value; None: there is none, or several."""
-    path = next((one for one in map(local, paths) if is_code(one) and ("." in one or "[" in one)), None)
+def stored_at(record: Record, paths: Iterable[str], made: Place | None = None) -> Place | None:
+    """The line of the program that gives the first of these paths its value; None: there is none, or several.
+
+    Of several, the one that was running when the tensor was `made`.
+    """
+    path = next((one for one in map(local, paths) if is_code(one)), None)
     if path is None:
         return None
-    runs = Cells.of(record).latest
-    holder, bracket, rest = path.partition("[")
-    if bracket:
-        lines = {
-            (run.run, line): run
-            for run in runs
-            for line, _ in containers.detached_in(run.cell, run.source, holder, [f"[{rest}"])
-        }
-    else:
-        name = path.rpartition(".")[2]
-        lines = {(run.run, one.lineno): run for run in runs for one in _assigning(run, name)}
-    if len(lines) != 1:
+    cells = Cells.of(record)
+    running = {cells.beginning(spot) for spot in lines_of(made)}
+    stores = {(run.run, line): run for run in cells.latest for line in _stores(run, path)}
+    found = [one for one in stores.items() if (one[1].cell, one[0][1]) in running]
+    found = found or [one for one in stores.items() if not _in_constructor(one[1], one[0][1])]
+    if len(found) != 1:
         return None
-    ((_, line), run), *_ = lines.items()
+    ((_, line), run), *_ = found
     return place_of(run, line)
 
 
-def _assigning(run: CellRun, name: str) -> Iterable[ast.Assign]:
-    """The assignments to an attribute of this name, but for those of a constructor and of a constant."""
-    for node in syntax.nodes_of(run.source):
-        if isinstance(node, ast.Assign) and name in {
-            one.rpartition(".")[2] for one in syntax.targets(node) if "." in one
-        }:
-            inside = syntax.function_at(run.source, node.lineno)
-            constructor = inside is not None and inside[1].name in ("__init__", "__post_init__")
-            if not constructor and not isinstance(node.value, ast.Constant):
+def leads_to_store(record: Record, made: Place, stored: Place) -> bool:
+    """Whether the code that made a tensor goes on to the line that stores it: there, or in a function that it calls."""
+    cells, spot = Cells.of(record), at(stored)
+    inside = syntax.function_at(cells.text(spot[0]), spot[1]) if spot is not None else None
+    if spot is None:
+        return False
+    name = inside[1].name if inside is not None else ""
+    if inside is not None and inside[0] is not None and name in _CONSTRUCTORS:
+        name = inside[0].name
+    for cell, line in lines_of(made):
+        text = cells.text(cell)
+        if cell == spot[0] and syntax.function_at(text, line) == inside:
+            if line <= spot[1]:
+                return True
+        elif name and _calls(text, line, name):
+            return True
+    return False
+
+
+def _calls(text: str, line: int, name: str) -> bool:
+    """Whether the function of a line, or the code around all functions, calls another one there or further down."""
+    here = syntax.function_at(text, line)
+    last = (here[1].end_lineno or line) if here is not None else len(syntax.lines_of(text))
+    calls = (call.lineno for call in syntax.calls_by_name(text).get(name, ()))
+    return any(line <= one <= last and syntax.function_at(text, one) == here for one in calls)
+
+
+def _stores(run: CellRun, path: str) -> Iterator[int]:
+    """The first lines of the statements of a run that give a path its value."""
+    holder, bracket, rest = path.partition("[")
+    if bracket:
+        yield from containers.put_in(run.source, holder, f"[{rest}")
+    for node in _assigning(run.source, holder):
+        if node.value is not None and containers.may_hold(node.value, bracket + rest):
+            yield node.lineno
+
+
+def _assigning(text: str, holder: str) -> Iterator[ast.Assign | ast.AnnAssign | ast.AugAssign]:
+    """The assignments to an attribute of this name, or in functions to a variable that they have from outside."""
+    _, dot, name = holder.rpartition(".")
+    tree = syntax.parse(text)
+    within = None if dot else list(syntax.sharing(tree.body if tree is not None else [], name))
+    for node in syntax.nodes_of(text):
+        if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            continue
+        if within is not None:
+            here = syntax.function_at(text, node.lineno)
+            if name in syntax.targets(node) and here is not None and here[1] in within:
                 yield node
+        elif name in {one.rpartition(".")[2] for one in syntax.targets(node) if "." in one}:
+            yield node
+
+
+def _in_constructor(run: CellRun, line: int) -> bool:
+    inside = syntax.function_at(run.source, line)
+    return inside is not None and inside[1].name in _CONSTRUCTORS

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
 
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.paths import Steps, steps
 from graphwidget.model import TextEdit
 
-__all__ = ["EMPTY", "begins_empty", "detached_in", "detached_value", "taken_in"]
+__all__ = [
+    "EMPTY",
+    "begins_empty",
+    "detached_in",
+    "detached_value",
+    "may_have_a_graph",
+    "may_hold",
+    "put_in",
+    "taken_in",
+]
 
 EMPTY = ("[]", "list()", "{}", "dict()")  # what a container begins with
+_MAKES_NEW = re.compile(r"\b(new_)?(zeros|ones|full|empty|randn?|tensor)(_like)?$")
 _KEEPING = ("append", "appendleft", "add", "insert")
 _KEEPING_ALL = ("extend", "extendleft")
 
@@ -51,30 +63,84 @@ def detached_in(cell: int | None, text: str, holder: str, inside: Iterable[str])
         Where in it they are found: ``[0]``; ``['loss'][3]``; ``[7].h``.
     """
     wanted = [steps(f"_{path}")[1:] for path in inside]
-    last = holder.rsplit(".", 1)[-1].split("[", 1)[0]
     found: dict[int, text_edit.Edits] = {}
-    for node in source.nodes_of(text):
-        put = _put(node) or _put_all(node)
-        if put is None:
+    for put in _all_puts(text, holder):
+        value, passed = put.value, len(put.keys) + put.more
+        if value.lineno in found:
             continue
-        whole, value, more = put
+        if put.all:
+            if all(len(path) == passed and _leads(put.keys, path) for path in wanted):
+                start, _ = text_edit.span(text, value)
+                found[value.lineno] = (TextEdit(start, start, "one.detach() for one in ", cell),)
+            continue
+        rests = {path[passed:] for path in wanted if len(path) >= passed and _leads(put.keys, path)}
+        edits = _detached(cell, text, value, rests)
+        if edits:
+            found[value.lineno] = edits
+    return sorted(found.items())
+
+
+def put_in(text: str, holder: str, inside: str) -> list[int]:
+    """The first lines of the statements that put into `holder` what is found at a place in it: ``['a'][0]``."""
+    path = steps(f"_{inside}")[1:]
+    found = set[int]()
+    for put in _all_puts(text, holder):
+        passed = len(put.keys) + put.more
+        if len(path) >= passed and _leads(put.keys, path) and may_hold(put.value, "".join(path[passed:])):
+            found.add(put.node.lineno)
+    return sorted(found)
+
+
+def may_hold(value: ast.expr, inside: str) -> bool:
+    """Whether a tensor with a graph may be at a place in the value of an expression: in ``f(x)``, not in ``{}``."""
+    if inside and _is_empty(value):
+        return False
+    open_ended = any(isinstance(node, ast.Starred) for node in ast.walk(value))
+    if isinstance(value, ast.Dict):
+        open_ended = any(not isinstance(key, ast.Constant) for key in value.keys)
+    if open_ended or not isinstance(value, (ast.Tuple, ast.List, ast.Dict)):
+        return may_have_a_graph(value)
+    return any(map(may_have_a_graph, _parts(value, set(steps(f"_{inside}")[1:2]))))
+
+
+def may_have_a_graph(value: ast.expr) -> bool:
+    """Not what is detached, or made of numbers alone: ``torch.zeros(2, 4)``, ``h.detach()``, ``0.0``."""
+    if re.search(r"\.(detach|item|tolist|numpy|data)\b", ast.unparse(value)):
+        return False
+    if isinstance(value, ast.Call) and _MAKES_NEW.search(ast.unparse(value.func)):
+        return False
+    return any(isinstance(node, (ast.Name, ast.Attribute)) for node in ast.walk(value))
+
+
+class _Put(NamedTuple):
+    """A node that puts a value into a container, behind `keys` and `more` steps that the text does not show.
+
+    `all`: it puts in all elements of the value.
+    """
+
+    node: ast.stmt | ast.expr
+    keys: list[ast.expr]
+    value: ast.expr
+    more: int
+    all: bool
+
+
+def _all_puts(text: str, holder: str) -> Iterator[_Put]:
+    """What a text puts into a container of this name."""
+    last = holder.rsplit(".", 1)[-1].split("[", 1)[0]
+    for node in source.nodes_of(text):
+        put = _put(node)
+        found = put or _put_all(node)
+        if not isinstance(node, (ast.stmt, ast.expr)) or found is None:
+            continue
+        whole, value, more = found
         keys: list[ast.expr] = []
         while (element := _element(whole)) is not None:
             whole, key = element
             keys.insert(0, key)
         name = whole.attr if isinstance(whole, ast.Attribute) else getattr(whole, "id", None)
-        if name != last or value.lineno in found:
-            continue
-        if _put_all(node) is not None:
-            if all(len(path) == len(keys) + more and _leads(keys, path) for path in wanted):
-                start, _ = text_edit.span(text, value)
-                found[value.lineno] = (TextEdit(start, start, "one.detach() for one in ", cell),)
-            continue
-        rests = {path[len(keys) + more :] for path in wanted if len(path) >= len(keys) + more and _leads(keys, path)}
-        edits = _detached(cell, text, value, rests)
-        if edits:
-            found[value.lineno] = edits
-    return sorted(found.items())
+        if name == last:
+            yield _Put(node, keys, value, more, put is None)
 
 
 def taken_in(cell: str, names: Collection[str]) -> Iterator[str]:

@@ -35,6 +35,10 @@ class Detaching:
         parts = steps(local(path))
         return len(parts) > 1 and self._shown.is_field(parts)
 
+    def container(self, path: str) -> str:
+        """The name of the type of container that a path leads to; empty where that is not known."""
+        return self._shown.container(path)[0]
+
     def sure(self, paths: Collection[str]) -> bool:
         """Whether the containers that these lines rebuild, and their contents, are known and not guessed."""
         self._shown.guessed = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
@@ -33,12 +33,17 @@ _ONLY_IN_PLACE = {
 
 
 def modified(text: str) -> str | None:
-    """What a statement modifies in place, as it is written: ``h`` in ``h += x``, ``d`` in ``d.clamp_()``."""
+    """What a statement modifies in place, as it is written: ``h`` in ``h += x``, ``d`` in ``d.clamp_()``.
+
+    None: nothing that is known, or several tensors.
+    """
     statement = source.statement_of(text)
     if isinstance(statement, ast.AugAssign):
         return _base(statement.target)
-    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
-        return _base(statement.targets[0])
+    targets = _parts_assigned(statement)
+    if targets:
+        several = all_modified(text)
+        return several[0] if len(several) == 1 else None
     for call in inplace_calls(statement):
         if isinstance(call.func, ast.Attribute) and not is_module(call.func.value):
             return _base(_first_of_chain(call.func.value))
@@ -48,6 +53,25 @@ def modified(text: str) -> str | None:
         arguments = statement.value.args
         return _base(arguments[0]) if len(arguments) == 1 else None
     return None
+
+
+def all_modified(text: str) -> tuple[str, ...]:
+    """All that a statement modifies in place, as it is written: ``a`` and ``b`` in ``a[0], b[0] = b[0], a[0]``."""
+    bases = map(_base, _parts_assigned(source.statement_of(text)))
+    return tuple(dict.fromkeys(filter(None, bases))) or tuple(filter(None, [modified(text)]))
+
+
+def _parts_assigned(statement: ast.stmt | None) -> list[ast.Subscript]:
+    """The targets of an assignment that are parts of something: ``a[0]`` and ``b[0]`` in ``x, (a[0], b[0]) = f(y)``."""
+    work: list[ast.expr] = list(statement.targets) if isinstance(statement, ast.Assign) else []
+    found: list[ast.Subscript] = []
+    while work:
+        one = work.pop(0)
+        if isinstance(one, (ast.Tuple, ast.List)):
+            work = [*one.elts, *work]
+        elif isinstance(one, ast.Subscript):
+            found.append(one)
+    return found
 
 
 def _first_of_chain(node: ast.expr) -> ast.expr:
@@ -156,14 +180,14 @@ def _base(node: ast.expr) -> str | None:
 
 def reads_what_it_writes(text: str) -> bool:
     """``state[t] = f(state[t - 1])``: a copy made before would be modified, too, after its part was saved."""
-    statement, base = source.statement_of(text), modified(text)
+    statement = source.statement_of(text)
     if isinstance(statement, ast.Assign):
-        target: ast.expr | None = statement.targets[0]
+        bases = all_modified(text) if _parts_assigned(statement) else ()
+    elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Subscript):
+        bases = all_modified(text)
     else:
-        target = statement.target if isinstance(statement, ast.AugAssign) else None
-    if not isinstance(statement, (ast.Assign, ast.AugAssign)) or not isinstance(target, ast.Subscript) or base is None:
         return False
-    return any(ast.unparse(part) == base for part in ast.walk(statement.value) if isinstance(part, ast.expr))
+    return bool(parts_read(statement, bases))
 
 
 def is_operator_on_part(text: str) -> bool:
@@ -175,34 +199,38 @@ def is_operator_on_part(text: str) -> bool:
 _SIZES = {"shape", "size", "ndim", "dim", "numel", "dtype", "device", "clone", "requires_grad"}
 
 
-def reading_copies(text: str, name: str) -> str:
+def reading_copies(text: str, names: Collection[str]) -> str:
     """``h[0] = h[1] * h[2]`` as ``h[0] = h[1].clone() * h[2].clone()``: the saved tensor is not the one it writes to.
 
-    Empty if the statement does not read the tensor.
+    Empty if the statement reads none of the tensors.
     """
-    text = text.strip()
-    statement = source.statement_of(text)
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    read: list[ast.expr] = [statement.value] if isinstance(statement, (ast.Assign, ast.AugAssign)) else []
-    if isinstance(call, ast.Call):
-        read = [*call.args, *(keyword.value for keyword in call.keywords)]
-    parts = [part for one in read for part in _parts_of(one, name)]
+    text, statement = text.strip(), source.statement_of(text)
+    parts = parts_read(statement, names) if not isinstance(statement, ast.Return) else []
     edits = [edit for part in parts for edit in text_edit.insert_behind(None, text, part, ".clone()")]
     return text_edit.apply(text, edits) if edits else ""
 
 
-def _parts_of(node: ast.AST, name: str) -> Iterator[ast.expr]:
-    """The parts of an expression that are tensor `name`, or a part of it: ``h[1]`` in ``f(h[1], h.shape)``."""
+def parts_read(statement: ast.stmt | None, names: Collection[str]) -> list[ast.expr]:
+    """What a statement reads that is one of some tensors, or a part of it: ``h[1]`` in ``h[0] = f(h[1], h.shape)``."""
+    read: list[ast.expr] = []
+    if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)) and statement.value is not None:
+        read = [statement.value]
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        read = [*statement.value.args, *(keyword.value for keyword in statement.value.keywords)]
+    return [part for one in read for part in _parts_of(one, names)]
+
+
+def _parts_of(node: ast.AST, names: Collection[str]) -> Iterator[ast.expr]:
     if isinstance(node, ast.Attribute) and node.attr in _SIZES:
         return
-    part = node
-    while isinstance(part, ast.Subscript):
-        part = part.value
-    if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(part) == name:
+    wholes: list[ast.expr] = [node] if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) else []
+    while wholes and isinstance(wholes[-1], ast.Subscript):
+        wholes.append(wholes[-1].value)
+    if wholes and isinstance(node, ast.expr) and any(ast.unparse(whole) in names for whole in wholes):
         yield node
     else:
         for child in ast.iter_child_nodes(node):
-            yield from _parts_of(child, name)
+            yield from _parts_of(child, names)
 
 
 def out_of_place(text: str, of_element: bool = False) -> str:

@@ -378,3 +378,20 @@ def test_gradients_and_elements_that_a_line_names_are_seen(notebook, line, path)
         f"by_name = {{'a': w.detach() * 1, 'b': w.detach() * 2}}\n{line}"
     )
     assert [(at, paths[0]) for _, at, paths in notebook.seen()] == [(4, path)]
+
+
+def test_all_names_of_one_memory_are_known(notebook):
+    notebook.run("""
+        import torch
+        w = torch.ones(2, 3, requires_grad=True)
+        def forward():
+            base = w * 2
+            a, b = base[0], base[1]
+            c = w * 3
+            a[0], b[0], c[0] = b[1] * 2, a[1] * 2, 0.0
+            return base * c
+        out = forward()
+        """)
+    write = notebook.tracker.writes[-1]
+    assert len(write.paths) == len(write.storages) == 2
+    assert {"a", "b", "c"} <= {*write.paths, *write.others} and not {*write.paths} & {*write.others}

@@ -1,5 +1,6 @@
 """A write in place that a copy at another line makes harmless."""
 
+import pytest
 from told import findings_of
 
 BLOCK = """
@@ -64,3 +65,42 @@ def test_all_writes_since_a_node_was_made_are_known_by_their_numbers():
     (finding,) = findings_of(ROWS)
     assert "So did `a.mul_(2)`" in finding.text
     assert finding.fixes[0].verified and "+ a = a.mul(2)" in finding.fixes[0].edit
+
+
+SWAP = """
+w = torch.ones(3, requires_grad=True)
+pair = torch.stack([torch.ones(4, 3), torch.zeros(4, 3)]) * w
+{made}
+a[1:], b[1:] = {read}
+(a * b).sum().backward()
+"""
+
+
+@pytest.mark.parametrize("made", ["a, b = pair[0], pair[1]", "a, b = pair[0] * 1, pair[1] * 1"])
+@pytest.mark.parametrize(
+    "read, new",
+    [
+        ("b[1:] * w, a[1:] * w", "b[1:].clone() * w, a[1:].clone() * w"),
+        ("turn(a[1:], b[1:])", "turn(a[1:].clone(), b[1:].clone())"),
+    ],
+)
+def test_a_statement_that_writes_to_several_tensors_reads_copies_of_all(made, read, new):
+    turn = "def turn(x, y):\n    return x * w.cos() - y * w.sin(), x * w.sin() + y * w.cos()\n"
+    (finding,) = findings_of(turn, SWAP.format(made=made, read=read))
+    (fix, *_) = finding.fixes
+    assert f"+ a[1:], b[1:] = {new}" in fix.edit and fix.verified
+    assert fix.text.startswith("Read copies of `a` and `b`: ")
+
+
+def test_what_the_called_function_reads_by_the_same_name_stays_modified():
+    turn = "def turn(x, y):\n    return x * b[1:], y * w\n"
+    made = "a, b = pair[0] * 1, pair[1] * 1"
+    (finding,) = findings_of(turn, SWAP.format(made=made, read="turn(a[1:], b[1:])"))
+    assert not finding.fixes[0].verified and "This is not enough" in finding.fixes[0].text
+
+
+def test_all_that_a_statement_writes_to_is_copied_before_it():
+    saved = "a, b = pair[0] * 1, pair[1] * 1\nearly = (a * a + b * b).sum()"
+    program = SWAP.format(made=saved, read="0.0, 1.0").replace("(a * b).sum()", "(early + (a + b).sum())")
+    (finding,) = findings_of(program)
+    assert finding.fixes[0].edit[:2] == ("+ a = a.clone()", "+ b = b.clone()") and finding.fixes[0].verified

@@ -113,3 +113,34 @@ def test_one_write_is_one_write_also_if_the_caller_knows_the_memory_by_another_t
 def test_a_leaf_is_modified_later_and_gets_no_copy():
     found, texts = fixes("with torch.no_grad():\n    squash(w)")
     assert texts and not any("clone()" in text for text in texts)
+
+
+PAIR = """
+w = torch.ones(4, requires_grad=True)
+p, q = w * 2, w * 3
+{}
+(out + p.sum() + q.sum()).backward()
+"""
+
+
+def test_all_that_a_function_modifies_is_copied_before_the_call():
+    tools = "def clear(a, b):\n    a[0], b[0] = 0.0, 1.0\n"
+    (found,) = findings_of(tools, PAIR.format("out = (p * q).sum()\nclear(p, q)"))
+    (fix,) = found.fixes
+    assert fix.verified and fix.edit[:2] == ("+ p = p.clone()", "+ q = q.clone()")
+    assert fix.text.startswith("Modify copies: `p = p.clone()`, `q = q.clone()` before `clear(p, q)`")
+
+
+MIX = "def mix(a, b):\n    x = a * b\n    y = a - b\n    a[0], b[0] = x[0], y[0]\n"
+
+
+def test_a_function_that_saves_what_it_modifies_for_its_caller_reads_copies():
+    (found,) = findings_of(MIX, PAIR.format("out = 0\nmix(p, q)"))
+    (fix,) = found.fixes
+    assert fix.verified and fix.edit == ("- x = a * b", "+ x = a.clone() * b.clone()")
+
+
+def test_what_lines_before_the_call_have_saved_as_well_is_advice():
+    found, *_ = findings_of(MIX, PAIR.format("out = (p * q).sum()\nmix(p, q)"))
+    (fix,) = found.fixes
+    assert not fix.verified and not fix.edits and "go on with these" in fix.text

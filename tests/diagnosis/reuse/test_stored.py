@@ -21,6 +21,12 @@ def test_of_several_lines_none_is_said():
     assert stored_at(record_of(CLASS + PUT + "    def more(self, v):\n        self.h = v * 2\n"), ["t.h"]) is None
 
 
+def test_what_begins_it_does_not_store_it():
+    begun = "    def begin(self):\n        self.h = torch.zeros(2)\n        self.known = {}\n    def cut(self):\n        self.h = self.h.detach()\n"
+    record = record_of(CLASS + PUT + begun)
+    assert [stored_at(record, [path]).line for path in ("t.h", "t.known['a'][1]")] == [6, 5]
+
+
 def test_a_finding_says_where_its_carrier_is_kept():
     cell = (
         CLASS

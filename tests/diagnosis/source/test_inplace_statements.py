@@ -63,6 +63,22 @@ def test_what_a_statement_modifies(statement, name):
     assert inplace.modified(statement) == name
 
 
+@pytest.mark.parametrize(
+    ("statement", "names"),
+    [
+        ("a[0], b[1:] = b[0], a[1:]", ("a", "b")),
+        ("x, (s['u'][t], self.v[t]) = step(s)", ("s['u']", "self.v")),
+        ("a[0] = b[0] = x", ("a", "b")),
+        ("a[0], a[1] = x", ("a",)),
+        ("h += x", ("h",)),
+        ("y = f(x, z)", ()),
+    ],
+)
+def test_all_that_a_statement_modifies(statement, names):
+    assert inplace.all_modified(statement) == names
+    assert inplace.modified(statement) == (names[0] if len(names) == 1 else None)
+
+
 def test_a_write_by_a_loops_counter_is_scattered():
     cell = "for t in range(3):\n    state[t + 1] = f(state[t])\n"
     assert inplace.scattered(cell, 2, "state[t + 1] = f(state[t])") == (
@@ -74,6 +90,8 @@ def test_a_write_by_a_loops_counter_is_scattered():
 def test_a_copy_before_does_not_help_a_statement_that_reads_what_it_writes():
     assert inplace.reads_what_it_writes("state[t] = f(state[t - 1])")
     assert not inplace.reads_what_it_writes("state[t] = f(x)")
+    assert inplace.reads_what_it_writes("a[0], b[0] = x, f(a[1])")
+    assert not inplace.reads_what_it_writes("a[0], b[0] = b[0].clone(), a[0].clone()")
 
 
 def test_every_proposed_line_is_python():
@@ -111,9 +129,14 @@ def test_the_variables_whose_tensors_a_statement_modifies(statement, names):
     }.items(),
 )
 def test_reading_copies(text, new):
-    assert inplace.reading_copies(text, "h") == (new or "")
+    assert inplace.reading_copies(text, ["h"]) == (new or "")
 
 
 def test_reading_copies_of_a_field():
-    found = inplace.reading_copies("self.h[0] = self.h[1] * 2", "self.h")
+    found = inplace.reading_copies("self.h[0] = self.h[1] * 2", ["self.h"])
     assert found == "self.h[0] = self.h[1].clone() * 2"
+
+
+def test_reading_copies_of_several():
+    found = inplace.reading_copies("s['u'][1], b[1] = f(s['u'][0], b[0], s['w'], c)", ["s['u']", "b"])
+    assert found == "s['u'][1], b[1] = f(s['u'][0].clone(), b[0].clone(), s['w'], c)"

@@ -22,7 +22,6 @@ from graphwidget.diagnosis.wording import at, short
 
 __all__ = ["stored_after_call", "stored_before_call"]
 
-_MAKES_NEW = re.compile(r"\b(new_)?(zeros|ones|full|empty|randn?|tensor)(_like)?$")
 _Store = tuple[int, ast.Assign, ast.expr]  # cell, statement, the one of its targets that is the state
 
 
@@ -171,14 +170,8 @@ def _parts(targets: Sequence[ast.expr]) -> Iterator[ast.expr]:
 
 
 def _may_have_a_graph(statement: ast.Assign, target: ast.expr) -> bool:
-    """Not of a constant, of what is detached, or of what is made of numbers alone: ``torch.zeros(2, 4)``."""
-    value, element = source.given_to(statement, ast.unparse(target))
-    text = ast.unparse(value)
-    if re.search(r"\.(detach|item|tolist|numpy|data)\b", text):
-        return False
-    if isinstance(value, ast.Call) and _MAKES_NEW.search(ast.unparse(value.func)):
-        return False
-    return element is not None or any(isinstance(n, (ast.Name, ast.Attribute)) for n in ast.walk(value))
+    """Not of what is made of numbers alone. An element of what a call returns may have one."""
+    return containers.may_have_a_graph(source.given_to(statement, ast.unparse(target))[0])
 
 
 def _is_read_before(context: CuttingContext, path: str, cell: int, line: int) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from graphwidget.diagnosis.fixes.cuts.at_use import at_use, first_use
 from graphwidget.diagnosis.fixes.cuts.between_passes import between_passes
 from graphwidget.diagnosis.fixes.cuts.cut import Cut, CuttingContext
+from graphwidget.diagnosis.fixes.cuts.lost import mended
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.wording import no_gradient, spoken
@@ -30,7 +31,8 @@ class Cuts:
 
     def for_later(self) -> Iterator[Cut]:
         """Cuts after which the later call does not reach the old part."""
-        return between_passes(self._context) if self._carried else at_use(self._context)
+        yield from mended(self._context)
+        yield from between_passes(self._context) if self._carried else at_use(self._context)
 
     def for_earlier(self) -> Cut | None:
         """The cut after which the earlier call does not reach the shared part."""
