@@ -45,14 +45,14 @@ class UnheldLeaf:
 
 @dataclass(frozen=True, slots=True)
 class KeptGradients:
-    """A parameter whose `.grad` was the same tensor at steps of its optimizer, and grew in between.
+    """A parameter whose `.grad` an earlier step of its optimizer had used already, and to which calls had only added.
 
-    `place` is a step's, `path` names the parameter, `steps` says how many steps there were. `after_calls` counts the
-    backward calls that had begun before the one at `place`. `surplus`: by how many more than there were calls it was
-    written to between two steps; a call writes to it at most once. `by_hand`: no optimizer made the steps; a line of
-    the program wrote to the parameter. `cleared`: how often it was another tensor at a step, or had not grown; these
-    are not among the `steps`. `added`: how many gradients the first step had added up in it; where there was no other
-    step without a clearing, `steps` is 1.
+    `place` is a step's, `path` names the parameter, `steps` says how many there were of these steps and the one before
+    them. `after_calls` counts the backward calls that had begun before the one at `place`. `surplus`: how often it was
+    written to behind the last call, and by the step itself. `by_hand`: no optimizer made the steps; a line of the
+    program wrote to the parameter. `cleared`: at how many other steps it was another tensor, had not grown, or had been
+    written to before a call added to it. `added`: how many gradients the first step had added up in it; where there was
+    no such step, `steps` is 1.
     """
 
     place: Place

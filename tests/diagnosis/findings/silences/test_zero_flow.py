@@ -72,6 +72,11 @@ def test_zeros_that_are_meant_are_not_told(line: str) -> None:
     assert found(TWO + SGD, line) == []
 
 
+def test_a_bias_of_two_passes_that_cancel_is_no_news() -> None:
+    line = "loss = (torch.relu(9 - b(a(x))) + torch.relu(9 + b(a(x + 1)))).mean()"
+    assert found(TWO + SGD, line) == []
+
+
 @pytest.mark.parametrize("rate", ["0.1", "0.0 if step < 2 else 0.1"])
 def test_a_layer_that_begins_with_zeros_opens_the_way_by_itself(rate: str) -> None:
     line = f"opt.param_groups[0]['lr'] = {rate}; loss = (b(a(x)) - y).pow(2).mean()"
