@@ -32,7 +32,8 @@ class UnheldLeaf:
     `place` is a step's. `orphans` are the sizes of parameters that optimizers held then, without a gradient, and that
     no variable or module led to. `parameter`: it is an `nn.Parameter`. `by_hand`: no optimizer has made a step; lines
     of the program wrote to other leaves that had a gradient. `uniform`: it is small, and all its values are equal (a
-    single one is a round number), so nothing that was learned elsewhere is in it.
+    single one is a round number), so nothing that was learned elsewhere is in it. `grows`: its `.grad` was one tensor
+    whenever it was looked at, had been added to, and is not zero. `dims`: how many dimensions it has; -1: unknown.
     """
 
     path: str
@@ -41,6 +42,8 @@ class UnheldLeaf:
     parameter: bool = True
     by_hand: bool = False
     uniform: bool = False
+    grows: bool = False
+    dims: int = -1
 
 
 @dataclass(frozen=True, slots=True)
