@@ -133,6 +133,7 @@ class Tracker:
             search=lambda frames, since: self.live.search(frames, since),
             finished=self._call_finished,
             counted=self._call_counted,
+            around=lambda ended: self.write_recorder.around_call(ended),
             failed=self._call_failed,
             sample=lambda pending, starts, frames: self.retention.take(pending, starts, frames),
             recent=lambda: self.history.calls,

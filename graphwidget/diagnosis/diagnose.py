@@ -43,6 +43,7 @@ from graphwidget.diagnosis.findings.silences.steps import (
     left_over,
     loop_order,
     steps_by_hand,
+    without_effect,
 )
 from graphwidget.diagnosis.findings.silences.unheld import late_parameter
 from graphwidget.diagnosis.fixes.harm import destroys, stops_training
@@ -113,6 +114,7 @@ DETECTORS: tuple[Detector, ...] = (
     closure.find,
     left_over.find,
     steps_by_hand.find,
+    without_effect.find,
     loop_order.find,
     custom.find,
     none_grads.of_reads,

@@ -75,6 +75,8 @@ class CallLog:
         Called after each call with its record and the graph that it left; None: unknown.
     counted
         Called instead of `finished` if a call was only counted.
+    around
+        Called with False right before a call of the user's runs, and with True when it has ended, also by an error.
     failed
         Called with a call that raised and its exception, after `finished`.
     sample
@@ -95,6 +97,7 @@ class CallLog:
         search: Callable[[Sequence[FrameType], int], Search] = lambda frames, since: Search(),
         finished: Callable[[BackwardCall, Snapshot | None], None] = lambda call, graph: None,
         counted: Callable[[CountedCall], None] = lambda counted: None,
+        around: Callable[[bool], None] = lambda ended: None,
         failed: Callable[[BackwardCall, BaseException], None] = lambda call, error: None,
         sample: Callable[[PendingCall, Sequence[int], Sequence[FrameType]], None] = lambda pending, starts, frames: (
             None
@@ -106,7 +109,7 @@ class CallLog:
     ) -> None:
         policy = policy or CallPolicy()
         self.identity, self.provenance, self.forecaster = identity, provenance, forecaster
-        self.finished, self.counted, self.failed = finished, counted, failed
+        self.finished, self.counted, self.failed, self.around = finished, counted, failed, around
         self.sample, self.recent, self.problem = sample, recent, problem
         self.lock = lock or threading.RLock()
         self.freed = Freed(apart_below=lambda: identity.apart_below)
@@ -224,6 +227,7 @@ class CallLog:
                 self.sample(pending, self.recognition.starts(pending), self.provenance.cell_frames(frame))
             if not self.recognition.recognise(pending, outputs):
                 self._read_in_full(pending, outputs, args, self.provenance.cell_frames(frame))
+            self.around(False)
         except Exception as error:
             self.problem(error)
         return pending
@@ -289,6 +293,7 @@ class CallLog:
             self._after_inner(pending, outputs, args, error)
             return
         self.running.pop(pending.n, None)
+        self.around(True)
         if pending.model is not None and error is None:
             self.count_like(pending, pending.model)
             return

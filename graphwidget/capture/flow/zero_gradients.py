@@ -194,8 +194,8 @@ def _borders(call: _Call, above: list[list[tuple[int, int]]], leaf: int) -> tupl
         passed = [(at, call.passed[at][nr]) for at, nr in above[node]]
         through = [at for at, other in passed if other]
         if len(through) > 1:
-            if node == leaf and all(sum(map(bool, call.passed[at])) > 1 for at in through):
-                return None  # a layer that is used twice: a difference of its results does not depend on its bias
+            if node == leaf and not _leads_to(call, min(through), set(through)):
+                return None  # a parameter that is used twice: its gradients may cancel by chance, as those of a bias do
             found[min(through)] = _Why("cancel")
             continue
         if through or any(other is None or call.arrived[at] is None for at, other in passed):
@@ -210,6 +210,19 @@ def _borders(call: _Call, above: list[list[tuple[int, int]]], leaf: int) -> tupl
                 stack.append(at)
     borders = tuple(_Border(at, call.names[at], why) for at, why in sorted(found.items()))
     return borders if all(_is_fault(call, above, one) for one in borders) else None
+
+
+def _leads_to(call: _Call, node: int, others: set[int]) -> bool:
+    """Whether a way leads from a node to one of some others."""
+    seen, stack = {-1, node}, [node]
+    while stack:
+        for to in call.edges[stack.pop()]:
+            if to in others and to != node:
+                return True
+            if to not in seen:
+                seen.add(to)
+                stack.append(to)
+    return False
 
 
 def _is_fault(call: _Call, above: list[list[tuple[int, int]]], border: _Border) -> bool:

@@ -17,7 +17,11 @@ MANY = 1_000_000
 
 
 class _Followed:
-    """One optimizer, or line: the first of its parameters that had a gradient, and that gradient."""
+    """One optimizer, or line: the first of its parameters that had a gradient, and that gradient.
+
+    `version`: of the gradient, when a step or a call had last ended. `grown`: by how much calls have raised it since
+    the step. `apart`: something else has written to it before a call did, and may have cleared it.
+    """
 
     def __init__(
         self, optimizer: Any, parameter: Any, grad: Any, path: str, calls: int, by_hand: bool, place: Place | None
@@ -26,25 +30,39 @@ class _Followed:
         self.by_hand = by_hand
         self.optimizer, self.parameter, self.path = weakref.ref(optimizer), weakref.ref(parameter), path
         self.grad, self.version = weakref.ref(grad), version_of(grad)
+        self.grown, self.apart = 0, False
         self.steps, self.cleared = 1, 0
         self.place: Place | None = None
-        self.calls, self.calls_then, self.surplus = calls, calls, 0
+        self.calls_then, self.surplus = calls, 0
 
     def step(self, where: Callable[[], Place | None], calls: Callable[[], int]) -> None:
-        parameter = self.parameter()
-        grad = internals.grad(parameter) if parameter is not None else None
-        now = version_of(grad) if grad is not None else None
-        begun = calls()
-        if grad is not self.grad() or now is None or self.version is None or now == self.version:
+        grad, now = self._now()
+        grown, apart, before = self.grown, self.apart, self.version
+        self.version, self.grown, self.apart = now, 0, False
+        if grad is not self.grad() or now is None or before is None or not grown or apart:
             self.cleared += 1
             if grad is not None and grad is not self.grad():
                 self.grad = weakref.ref(grad)
-            self.version, self.calls = now, begun
             return
-        self.surplus = max(self.surplus, now - self.version - (begun - self.calls))
-        self.steps, self.version, self.calls = self.steps + 1, now, begun
+        self.surplus = max(self.surplus, now - before)
+        self.steps += 1
         if not self.steps & (self.steps - 1) or self.place is None:
-            self.place, self.calls_then = where(), begun
+            self.place, self.calls_then = where(), calls()
+
+    def call(self, ended: bool) -> None:
+        """A backward call begins, or has ended. It adds to a gradient at most once."""
+        grad, now = self._now()
+        if grad is None or grad is not self.grad() or now is None or self.version is None:
+            return
+        written = now - self.version
+        self.apart = self.apart or written > ended
+        self.grown += written if ended else 0
+        self.version = now
+
+    def _now(self) -> tuple[Any, int | None]:
+        parameter = self.parameter()
+        grad = internals.grad(parameter) if parameter is not None else None
+        return grad, version_of(grad) if grad is not None else None
 
 
 class KeptGrads:
@@ -80,6 +98,11 @@ class KeptGrads:
                 )
                 return
 
+    def call(self, ended: bool) -> None:
+        """Note that a backward call begins, or has ended."""
+        for one in tuple(self._followed.values()):
+            one.call(ended)
+
     def changed(self, grad: Any) -> None:
         """Note that a gradient was written to without a trace in its version."""
         for one in self._followed.values():
@@ -93,14 +116,15 @@ class KeptGrads:
                 del self._followed[key]
 
     def found(self) -> tuple[KeptGradients, ...]:
-        """Return the parameters whose gradients were not cleared between two steps or more, and hardly ever at all.
+        """Return the parameters by whose gradients several steps went that a step before had used already.
 
-        Also those that the first step found with several gradients in them.
+        One such step is enough where nothing has ever cleared them. Also those that the first step found with several
+        gradients in them.
         """
         found = []
         for one in self._followed.values():
             place, calls, added = one.first
-            if one.place is not None and (one.steps > 1 if not one.cleared else one.steps > 3 + 2 * one.cleared):
+            if one.place is not None and one.steps > (2 if one.cleared else 1):
                 seen = (one.path, one.steps, one.calls_then, one.surplus, one.by_hand, one.cleared, added)
                 found.append(KeptGradients(one.place, *seen))
             elif place is not None:

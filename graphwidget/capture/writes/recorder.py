@@ -151,6 +151,11 @@ class WriteRecorder:
 
         return restore
 
+    def around_call(self, ended: bool) -> None:
+        """Note that a backward call begins, or has ended."""
+        with internals.quiet():
+            self.steps.kept_grads.call(ended)
+
     def uninstall(self) -> None:
         """Undo `install`."""
         self.steps.uninstall()

@@ -14,6 +14,7 @@ import torch
 
 from graphwidget import torch_internals as internals
 from graphwidget.capture.writes.watched import MAX_WATCHED, WatchedTensors, version_of
+from graphwidget.capture.writes.zero_grads import is_zero
 from graphwidget.model import Place, UnheldLeaf
 
 __all__ = ["Unheld"]
@@ -27,13 +28,23 @@ _OF_OPTIMIZER = re.compile(r"\.(param_groups|state)\b")  # what an optimizer kee
 
 
 class _Seen:
-    """A leaf with a gradient that no optimizer has held so far: its version, and how often it was seen like that."""
+    """A leaf with a gradient that no optimizer has held so far: its version, and how often it was seen like that.
 
-    def __init__(self, leaf: Any, path: str) -> None:
+    `grows`: its gradient has been one tensor, which was written to between any two looks.
+    """
+
+    def __init__(self, leaf: Any, path: str, grad: Any) -> None:
         self.leaf, self.path, self.version, self.times = weakref.ref(leaf), path, version_of(leaf), 1
         self.parameter = issubclass(type(leaf), torch.nn.Parameter)
         self.place: Place | None = None
         self.orphans: tuple[tuple[int, ...], ...] = ()
+        self.grad, self.grad_version, self.grows = weakref.ref(grad), version_of(grad), True
+
+    def again(self, grad: Any) -> None:
+        """It was seen once more, with this gradient."""
+        before, self.grad_version = self.grad_version, version_of(grad)
+        self.times += 1
+        self.grows = self.grows and grad is self.grad() and before != self.grad_version
 
 
 class Unheld:
@@ -119,10 +130,10 @@ class Unheld:
             seen = self._seen.get(id(leaf))
             if seen is None or seen.leaf() is not leaf:
                 if len(self._seen) < MAX_LEAVES:
-                    self._seen[id(leaf)] = _Seen(leaf, self.watched.paths[at])
+                    self._seen[id(leaf)] = _Seen(leaf, self.watched.paths[at], grad)
                     new = True
                 continue
-            seen.times += 1
+            seen.again(grad)
             if place is None:
                 place, orphans = where(), self._orphans()
             seen.place, seen.orphans = place, orphans
@@ -151,7 +162,10 @@ class Unheld:
             same = leaf is None or (version_of(leaf) == seen.version and not self._is_held(leaf))
             if seen.times > 1 and seen.place is not None and same:
                 by_hand, uniform = not self._optimizers, leaf is not None and _is_uniform(leaf)
-                found.append(UnheldLeaf(seen.path, seen.place, seen.orphans, seen.parameter, by_hand, uniform))
+                grows = seen.grows and leaf is not None and is_zero(internals.leaf_and_grad(leaf)[1]) is False
+                dims = len(internals.shape_of(leaf)) if leaf is not None else -1
+                facts = (seen.orphans, seen.parameter, by_hand, uniform, grows, dims)
+                found.append(UnheldLeaf(seen.path, seen.place, *facts))
         return tuple(found)
 
 

@@ -32,7 +32,8 @@ class UnheldLeaf:
     `place` is a step's. `orphans` are the sizes of parameters that optimizers held then, without a gradient, and that
     no variable or module led to. `parameter`: it is an `nn.Parameter`. `by_hand`: no optimizer has made a step; lines
     of the program wrote to other leaves that had a gradient. `uniform`: it is small, and all its values are equal (a
-    single one is a round number), so nothing that was learned elsewhere is in it.
+    single one is a round number), so nothing that was learned elsewhere is in it. `grows`: its `.grad` was one tensor
+    whenever it was looked at, had been added to, and is not zero. `dims`: how many dimensions it has; -1: unknown.
     """
 
     path: str
@@ -41,18 +42,20 @@ class UnheldLeaf:
     parameter: bool = True
     by_hand: bool = False
     uniform: bool = False
+    grows: bool = False
+    dims: int = -1
 
 
 @dataclass(frozen=True, slots=True)
 class KeptGradients:
-    """A parameter whose `.grad` was the same tensor at steps of its optimizer, and grew in between.
+    """A parameter whose `.grad` an earlier step of its optimizer had used already, and to which calls had only added.
 
-    `place` is a step's, `path` names the parameter, `steps` says how many steps there were. `after_calls` counts the
-    backward calls that had begun before the one at `place`. `surplus`: by how many more than there were calls it was
-    written to between two steps; a call writes to it at most once. `by_hand`: no optimizer made the steps; a line of
-    the program wrote to the parameter. `cleared`: how often it was another tensor at a step, or had not grown; these
-    are not among the `steps`. `added`: how many gradients the first step had added up in it; where there was no other
-    step without a clearing, `steps` is 1.
+    `place` is a step's, `path` names the parameter, `steps` says how many there were of these steps and the one before
+    them. `after_calls` counts the backward calls that had begun before the one at `place`. `surplus`: how often it was
+    written to behind the last call, and by the step itself. `by_hand`: no optimizer made the steps; a line of the
+    program wrote to the parameter. `cleared`: at how many other steps it was another tensor, had not grown, or had been
+    written to before a call added to it. `added`: how many gradients the first step had added up in it; where there was
+    no such step, `steps` is 1.
     """
 
     place: Place

@@ -76,6 +76,7 @@ class SteadyCalls:
             pending.n = log.count
             log.count += 1
             log.running[pending.n] = pending
+            log.around(False)
         return pending
 
     def end(self, pending: PendingCall) -> None:
@@ -86,6 +87,7 @@ class SteadyCalls:
             try:
                 with log.lock:
                     del log.running[pending.n]
+                    log.around(True)
                     if pending.model is not None:
                         log.count_like(pending, pending.model)
             finally:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from graphwidget.diagnosis.findings.silences import flat
+from graphwidget.diagnosis.findings.silences.scored_sample import drawn_between, fixed
 from graphwidget.diagnosis.reuse.reuse import call_at
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
@@ -82,13 +84,24 @@ def _of(record: Record, several: list[_Zeros]) -> Finding:
     leaves = tuple(dict.fromkeys(path for one in several for path in one.leaves))
     shown, alone, place = names(leaves, MOST_NAMED), len(leaves) == 1, first.place
     line = f"{short(place.source)} ({where(place)})" if place is not None and where(place) else "The forward"
+    drawn = drawn_between(record, first.graph, first.node) if first.measured.why == "cancel" else None
+    moves = (
+        f" {drawn.shown} drew a sample that is computed from the same values: it moves with them, so what it is scored "
+        "by does not depend on them."
+        if drawn is not None
+        else ""
+    )
     text = (
-        f"{line} computes `{first.operation}`: {_why(first)}. Measured in {first.measured.steps} steps, all that there "
-        f"were: a gradient arrives there, and {shown} {'gets' if alone else 'get'} zeros only. So no step changes "
-        f"{'it' if alone else 'them'} by the loss."
+        f"{line} computes `{first.operation}`: {_why(first)}.{moves} Measured in {first.measured.steps} steps, all "
+        f"that there were: a gradient arrives there, and {shown} {'gets' if alone else 'get'} zeros only. So no step "
+        f"changes {'it' if alone else 'them'} by the loss."
     )
     places = [(one.graph, one.node) for one in several]
-    return flat.only_zeros(first.call, places, first.operation, leaves, text, _fix(record, first))
+    found = flat.only_zeros(first.call, places, first.operation, leaves, text, _fix(record, first))
+    if drawn is None:
+        return found
+    fixes = tuple(fixed(record, drawn, place))
+    return replace(found, cause=drawn.place, cut_at=drawn.place, fixes=fixes or found.fixes)
 
 
 def _why(zeros: _Zeros) -> str:

@@ -51,7 +51,36 @@ def test_gradients_that_are_cleared_by_another_function_now_and_then() -> None:
     assert found.fixes[0].edits[0].new.strip() == "opt.zero_grad()"
 
 
+CRITIC = (
+    "def train():\n    opt.zero_grad()\n    for k in range({0}):\n        for half in range(2):\n"
+    "            (net(torch.randn(4, 3)).pow(2).mean() / 2).backward()\n{1}        opt.step()\n"
+    "for i in range(3):\n    train()\n"
+)
+
+
+@pytest.mark.parametrize("clip", ["", "        nn.utils.clip_grad_norm_(net.parameters(), 1.0)\n"])
+@pytest.mark.parametrize("steps", [2, 3])
+def test_one_clearing_for_a_few_steps_of_a_loop(steps: int, clip: str) -> None:
+    (found,) = findings_of(NET, CRITIC.format(steps, clip))
+    assert f"in {3 * steps - 3} of {3 * steps - 1} cases" in found.text and "before the loop" in found.text
+    removed, added = found.fixes[0].edits
+    assert (removed.start[0], added.start[0], added.new.strip()) == (2, 4, "opt.zero_grad()")
+
+
+OTHER = (
+    "wipe, part = getattr(torch, '_foreach_' + 'zero_'), nn.Linear(3, 1)\nmore = torch.optim.SGD(part.parameters(), lr=0.1)\n"
+    "clear = lambda: wipe([p.grad for p in net.parameters()])\nnet(x).mean().backward()\nopt.step()\n"
+)
 CORRECT = {
+    "cleared in place by other code where no call reaches it": (
+        OTHER
+        + "for i in range(6):\n    clear()\n    part(x).mean().backward()\n    more.step()\n    more.zero_grad()\n    opt.step()\n"
+    ),
+    "cleared in place behind a call of another part": (
+        OTHER
+        + "for i in range(6):\n    part(x).mean().backward()\n    more.step()\n    more.zero_grad()\n    clear()\n"
+        "    net(x).mean().backward()\n    opt.step()\n"
+    ),
     "accumulated in a loop of its own": (
         "for i in range(4):\n    opt.zero_grad()\n    for k in range(3):\n"
         "        (net(x).pow(2).mean() / 3).backward()\n    opt.step()\n"

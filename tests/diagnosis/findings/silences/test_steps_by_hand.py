@@ -60,6 +60,51 @@ def test_a_line_that_changes_no_parameter(name: str) -> None:
     assert [edit.new for edit in found.fixes[0].edits] == [written]
 
 
+OWN_STEPS = {
+    "an average of gradients": (
+        "state = self.state[p]\n                state.setdefault('m', torch.zeros_like(p)).mul_(0.9).add_(p.grad)\n"
+        "                p = p - group['lr'] * state['m']",
+        "p -= group['lr'] * state['m']",
+    ),
+    "a formula": ("g = p.grad\n                p = p * 0.99 - group['lr'] * g.sign()", "p.copy_("),
+    "torch.add": ("g = p.grad.sign()\n                p = torch.add(p, g, alpha=-0.1)", "p.add_(g, alpha=-0.1)"),
+    "another name": (
+        "w = p.data\n                g = p.grad\n                w = w - group['lr'] * g",
+        "w -= group['lr'] * g",
+    ),
+    "nothing takes it": ("g = p.grad\n                p.add(g, alpha=-0.1)", "p.add_(g, alpha=-0.1)"),
+}
+OPTIMIZER = (
+    "class Own(torch.optim.Optimizer):\n    def __init__(self, params):\n"
+    "        super().__init__(params, dict(lr=0.1))\n    @torch.no_grad()\n    def step(self):\n"
+    "        for group in self.param_groups:\n            for p in group['params']:\n                "
+)
+STEPS = "opt = Own(net.parameters())\n" + PASS + "    opt.step()\n    opt.zero_grad()"
+
+
+@pytest.mark.parametrize("name", OWN_STEPS)
+def test_an_optimizer_whose_step_changes_no_parameter(name: str) -> None:
+    step, written = OWN_STEPS[name]
+    (found,) = findings_of(DATA, OPTIMIZER + step, STEPS)
+    assert "in `Own.step`" in found.text
+    assert found.fixes[0].edits[0].new.startswith(written)
+
+
+CORRECT_STEPS = {
+    "written to": "g = p.grad\n                w = p - group['lr'] * g\n                p.copy_(w)",
+    "assigned": "g = p.grad\n                w = p.data\n                w = w - group['lr'] * g\n"
+    "                p.data = w",
+    "read by the next pass": "g = p.grad\n                self.g = getattr(self, 'g', 0) + g.sum()\n"
+    "                self.g = self.g * g.sum()\n                p.sub_(g)",
+    "a set": "g = p.grad\n                seen = set()\n                seen.add(g)\n                p.sub_(g)",
+}
+
+
+@pytest.mark.parametrize("name", CORRECT_STEPS)
+def test_a_correct_step_of_an_optimizer_is_left_alone(name: str) -> None:
+    assert said(DATA, OPTIMIZER + CORRECT_STEPS[name], STEPS) == []
+
+
 def test_the_parameter_of_a_function_is_only_a_name() -> None:
     step = "def update(p):\n    p = p - 0.1 * p.grad"
     loop = "for _ in range(3):\n    net.zero_grad()\n    net(x).sum().backward()\n    for p in net.parameters():\n"

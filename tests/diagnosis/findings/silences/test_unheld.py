@@ -354,3 +354,78 @@ def test_an_optimizer_of_what_was_copied_holds_nothing_that_is_trained() -> None
         assert found.headline == "`opt.step()` changed nothing." and found.cause is not None
         assert (found.cause.cell, found.cause.line) == (1, 5)
         assert f"parameters of `average.{attribute}`" in found.fixes[0].text
+
+
+OBJECTIVE = """
+class Objective:
+    def __init__(self):
+        self.scale = torch.ones(1, requires_grad=True)
+    def __call__(self, net, x):
+        return (net(x) * self.scale - 1).pow(2).mean()
+net = nn.Linear(3, 1)
+"""
+TRAINER = """
+class Trainer:
+    def __init__(self, net, objective):
+        self.net, self.objective = net, objective
+        {}
+        self.opt = torch.optim.SGD(self.net.parameters(), lr=0.1)
+    def run(self):
+        for _ in range(4):
+            self.opt.zero_grad()
+            self.objective(self.net, torch.ones(2, 3)).backward()
+            self.opt.step()
+"""
+PLAIN = "opt = torch.optim.SGD(net.parameters(), lr=0.1)"
+OWN_LOOP = "for _ in range(4):\n    opt.zero_grad()\n    objective(net, torch.ones(2, 3)).backward()\n    opt.step()"
+GIVEN_TO = {
+    "in the same cell": ((OBJECTIVE + "objective = Objective()\n" + PLAIN, OWN_LOOP), "objective.scale"),
+    "kept by the trainer": (
+        (OBJECTIVE, TRAINER.format("self.loss = objective"), "one = Objective()\nTrainer(net, objective=one).run()"),
+        "self.loss.scale",
+    ),
+    "an argument": (
+        (OBJECTIVE, TRAINER.format("pass"), "one = Objective()\nfit = Trainer(net, one)\nfit.run()"),
+        "objective.scale",
+    ),
+    "a variable of the program": (
+        (
+            OBJECTIVE + "one = Objective()",
+            "def fit():\n    " + PLAIN + "\n    " + OWN_LOOP.replace("\n", "\n    ").replace("objective(", "one("),
+            "fit()",
+        ),
+        "one.scale",
+    ),
+    "made behind": ((OBJECTIVE + PLAIN + "\nobjective = Objective()", OWN_LOOP), ""),
+}
+
+
+@pytest.mark.parametrize("what", GIVEN_TO)
+def test_a_plain_leaf_that_nothing_trains_is_named_as_the_optimizers_line_can(what: str) -> None:
+    cells, name = GIVEN_TO[what]
+    (found,) = findings_of(*cells)
+    assert found.severity == "warning" and found.headline.endswith("is never trained: no optimizer holds it.")
+    assert [edit.new.rsplit(", ", 1)[-1] for edit in found.fixes[0].edits] == ([f"{name}]"] if name else [])
+
+
+USED = {
+    "asked for": "x = torch.zeros(1, requires_grad=True)\n{}    y = net(x.expand(4, 3))\n"
+    "    torch.autograd.grad(y.sum(), x, create_graph=True)[0].pow(2).mean().backward()\n    opt.step()",
+    "read in the end": "x = torch.zeros(3, requires_grad=True)\n{}    net(x).pow(2).mean().backward()\n    opt.step()\n"
+    "print(x.grad)",
+    "read by a function": "def norm(of):\n    return of.grad.norm()\nx = torch.zeros(3, requires_grad=True)\n"
+    "{}    net(x).pow(2).mean().backward()\n    opt.step()\nnorm(x)",
+    "a batch": "x = torch.zeros(4, 3, requires_grad=True)\n{}    net(x).pow(2).mean().backward()\n    opt.step()",
+    "data": "x = torch.arange(3.0).requires_grad_(True)\n{}    net(x).pow(2).mean().backward()\n    opt.step()",
+    "fresh in each pass": "{}    x = torch.zeros(3, requires_grad=True)\n    net(x).pow(2).mean().backward()\n    opt.step()",
+    "without influence": "x = torch.zeros(1, requires_grad=True)\n{}    (net(torch.ones(3)) + 0 * x).sum().backward()\n"
+    "    opt.step()",
+    "trained by another optimizer": "x = torch.zeros(3, requires_grad=True)\nmore = torch.optim.SGD([x], lr=0.1)\n"
+    "{}    net(x).pow(2).mean().backward()\n    opt.step()\n    more.step()\n    more.zero_grad()",
+}
+
+
+@pytest.mark.parametrize("what", USED)
+def test_an_input_that_requires_grad_is_left_alone(what: str) -> None:
+    cell = USED[what].format("for _ in range(5):\n    opt.zero_grad()\n")
+    assert said("net = nn.Linear(3, 1)\n" + PLAIN, cell) == []

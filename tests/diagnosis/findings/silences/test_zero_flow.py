@@ -73,6 +73,56 @@ def test_zeros_that_are_meant_are_not_told(line: str) -> None:
     assert found(TWO + SGD, line) == []
 
 
+POLICY = "mean, spread = nn.Linear(3, 2), nn.Parameter(torch.zeros(2))\nobs, gain = torch.randn(8, 3), torch.randn(8)\n"
+ADAM = "opt = torch.optim.Adam([*mean.parameters(), spread])\nNormal = torch.distributions.Normal"
+SCORES = {
+    "of a distribution": (
+        "p = Normal(mean(obs), spread.exp())\n    act = p.rsample()\n    loss = -(p.log_prob(act).sum(1) * gain).mean()",
+        ["p.sample", ".detach()"],
+    ),
+    "written out": (
+        "mu, eps = mean(obs), torch.randn(8, 2)\n    act = mu + spread.exp() * eps\n"
+        "    loss = ((((act - mu) / spread.exp()) ** 2).sum(1) * gain).mean()",
+        ["(mu + spread.exp() * eps).detach()"],
+    ),
+    "of a parameter": (
+        "act = spread + torch.randn(8, 2)\n    keep = mean.weight.mean()\n"
+        "    loss = (((act - spread) ** 2).sum(1) * gain).mean() + keep",
+        ["(spread + torch.randn(8, 2)).detach()"],
+    ),
+}
+
+
+@pytest.mark.parametrize("what", SCORES)
+def test_a_sample_that_moves_with_what_it_is_scored_by(what: str) -> None:
+    line, written = SCORES[what]
+    told = found(POLICY + ADAM, line)
+    assert [edit.new for one in told for fix in one.fixes for edit in fix.edits] == written
+    assert told[0].cause is not None and told[0].cause.source.startswith("act =")
+    assert "moves with them" in told[0].text
+
+
+def test_the_sample_may_be_drawn_and_scored_in_a_function() -> None:
+    made = "def scored(p):\n    jump = p.rsample()\n    return p.log_prob(jump).sum(1)\n"
+    line = "loss = (scored(torch.distributions.Laplace(mean(obs), torch.ones(2))) * gain).mean()"
+    (one,) = found(POLICY + made + ADAM, line)
+    assert one.cause is not None and one.cause.source == "jump = p.rsample()"
+    assert [fix.id for fix in one.fixes] == ["fixed_sample", "fixed_sample"]
+
+
+def test_ways_that_cancel_without_a_sample_have_no_edit() -> None:
+    (one,) = found(
+        TWO + SGD,
+        "z = torch.randn(4); h = b(a(x) + z)\n    loss = (h - h.max(1, keepdim=True).values + y).pow(2).sum()",
+    )
+    assert not one.fixes[0].edits and "sample" not in one.text
+
+
+def test_a_bias_of_two_passes_that_cancel_is_no_news() -> None:
+    line = "loss = (torch.relu(9 - b(a(x))) + torch.relu(9 + b(a(x + 1)))).mean()"
+    assert found(TWO + SGD, line) == []
+
+
 @pytest.mark.parametrize("rate", ["0.1", "0.0 if step < 2 else 0.1"])
 def test_a_layer_that_begins_with_zeros_opens_the_way_by_itself(rate: str) -> None:
     line = f"opt.param_groups[0]['lr'] = {rate}; loss = (b(a(x)) - y).pow(2).mean()"

@@ -28,7 +28,7 @@ def find(record: Record) -> Iterator[Finding]:
     """Yield one finding for each optimizer whose gradients are not cleared from step to step."""
     for kept in record.kept_grads:
         call = call_before(record, kept)
-        if not kept.by_hand and call is not None and is_never_cleared(record, kept):
+        if not kept.by_hand and call is not None and is_never_cleared(record, kept) and not _may_be_meant(record, kept):
             yield _of(record, kept, call)
 
 
@@ -39,6 +39,14 @@ def is_never_cleared(record: Record, kept: KeptGradients) -> bool:
         return False
     clipped = any("clip_grad" in text for text in texts)  # which writes to each gradient once
     return kept.steps > 1 and kept.surplus <= clipped and not (kept.surplus and any(map(_CLEARS.search, texts)))
+
+
+def _may_be_meant(record: Record, kept: KeptGradients) -> bool:
+    """Whether one clearing may be for several steps on purpose: each is another line, as of two losses in a row."""
+    if kept.steps > 3 + 2 * kept.cleared:
+        return False
+    steps = [write.place for write in record.writes if write.optimizer and kept.path in write.paths]
+    return bool(kept.cleared) and len({tuple(map(at, (*one.stack, one))) for one in steps}) != 1
 
 
 def changes_grads(record: Record) -> bool:

@@ -1,4 +1,4 @@
-"""Steps that a program writes by itself: gradients that nothing clears, leaves that no step reaches, idle lines."""
+"""Steps that a program writes by itself: gradients that nothing clears, and leaves that no step reaches."""
 
 from __future__ import annotations
 
@@ -13,26 +13,17 @@ from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.paths import is_assignable, root_of
-from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.diagnosis.wording import at, names, place_of, short, spoken, where
-from graphwidget.model import BackwardCall, CellRun, Finding, Fix, KeptGradients, Place, Record
+from graphwidget.model import BackwardCall, Finding, Fix, KeptGradients, Place, Record
 
 __all__ = ["find"]
 
-# Operations that return a new tensor, each with a twin that ends in "_" and writes.
-_MAKING = ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "addcmul", "addcdiv", "lerp", "copy")
-_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div)
-
 
 def find(record: Record) -> Iterator[Finding]:
-    """Yield one finding for the lines of each function that go by growing gradients, and for each that does nothing."""
-    if not record.calls:
-        return
-    yield from _never_cleared(record)
-    yield from _left_out(record)
-    for run in Cells.of(record).latest:
-        if run.error is None and ".grad" in run.source and run.cell is not None:
-            yield from _without_effect(record, run)
+    """Yield one finding for the lines of each function that go by growing gradients, and for each leaf left out."""
+    if record.calls:
+        yield from _never_cleared(record)
+        yield from _left_out(record)
 
 
 # ------------------------------------------------------------------ gradients that nothing clears
@@ -271,115 +262,3 @@ def _has_another_use(record: Record, name: str) -> bool:
                 if last in syntax.words_in(node):
                     return True
     return False
-
-
-# ------------------------------------------------------------------ lines that change nothing
-
-
-def _without_effect(record: Record, run: CellRun) -> Iterator[Finding]:
-    """Lines that compute a stepped parameter, and let it go: ``p = p - lr * p.grad`` in a loop over parameters."""
-    tree = syntax.parse(run.source)
-    last = tree.body[-1] if tree is not None and tree.body else None
-    for statement in syntax.nodes_of(run.source):
-        if isinstance(statement, ast.Expr) and statement is not last and _is_dropped(statement):
-            yield _found(run, statement, "computes a new tensor, and nothing takes it", _writing(run, statement))
-        elif isinstance(statement, ast.Assign) and _is_rebound(run.source, statement):
-            name = ast.unparse(statement.targets[0])
-            why = f"gives the name `{name}` to a new tensor; the parameter that it named stays as it is"
-            yield _found(run, statement, why, _writing(run, statement))
-
-
-def _is_dropped(statement: ast.Expr) -> bool:
-    """Whether a line computes ``w - lr * w.grad`` or ``w.sub(lr * w.grad)``, and nothing more."""
-    value = statement.value
-    if isinstance(value, ast.BinOp) and isinstance(value.op, _OPERATORS):
-        owner: ast.expr = value.left
-    elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MAKING:
-        owner = value.func.value
-    else:
-        return False
-    grad = f"{ast.unparse(owner).removesuffix('.data')}.grad"
-    return any(isinstance(one, ast.Attribute) and ast.unparse(one) == grad for one in ast.walk(value))
-
-
-def _is_rebound(text: str, statement: ast.Assign) -> bool:
-    """Whether a line gives a loop's or a function's own name of a tensor to a step from it, which nothing reads."""
-    target = statement.targets[0]
-    if len(statement.targets) != 1 or not isinstance(target, ast.Name) or not isinstance(statement.value, ast.BinOp):
-        return False
-    grads = [n for n in ast.walk(statement.value) if isinstance(n, ast.Attribute) and n.attr == "grad"]
-    plain = [n for n in ast.walk(statement.value) if isinstance(n, ast.Name) and n.id == target.id]
-    of_it = [n for n in grads if ast.unparse(n.value) == target.id]
-    if not of_it or len(plain) <= len(of_it):
-        return False
-    around = syntax.statements_at(text, statement.lineno)[::-1]
-    for at_, one in enumerate(around):
-        if any(target.id in _read(after) for after in syntax.behind(text, around[at_ - 1] if at_ else statement)):
-            return False
-        if isinstance(one, ast.For) and target.id in syntax.bound(one.target):
-            return not any(target.id in _read(after) for after in syntax.behind(text, one))
-        if isinstance(one, ast.FunctionDef):
-            return target.id in {arg.arg for arg in (*one.args.posonlyargs, *one.args.args, *one.args.kwonlyargs)}
-        if isinstance(one, (ast.While, ast.ClassDef)):
-            return False  # the next pass may read it
-    return False
-
-
-def _read(statement: ast.stmt) -> set[str]:
-    """Names that a statement reads, apart from the `.grad` of one: ``p.grad = None`` and ``p.grad.zero_()``."""
-    of_grads = {
-        id(n.value)
-        for n in ast.walk(statement)
-        if isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.value, ast.Name)
-    }
-    nodes = (n for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
-    return {n.id for n in nodes if id(n) not in of_grads}
-
-
-def _writing(run: CellRun, statement: ast.Expr | ast.Assign) -> tuple[Edits, str]:
-    """The edits that let the line write to the parameter, and the line as it is then."""
-    value = statement.value
-    off = grad_modes.around(run.source, statement)
-    no_graph = off is not None and off.off is True
-    new = ""
-    if isinstance(value, ast.BinOp):
-        left = ast.unparse(value.left)
-        whose = left.removesuffix(".data")
-        is_own = not isinstance(statement, ast.Assign) or whose == ast.unparse(statement.targets[0])
-        if is_assignable(whose) and is_own and _SIGNS.get(type(value.op)):
-            target = whose if no_graph and not left.endswith(".data") else f"{whose}.data"
-            new = f"{target} {_SIGNS[type(value.op)]}= {ast.unparse(value.right)}"
-    elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        owner = ast.unparse(value.func.value)
-        if is_assignable(owner) and owner != "torch":
-            target = owner if no_graph or owner.endswith(".data") else f"{owner}.data"
-            written = ast.Call(ast.Name(f"{target}.{value.func.attr}_"), value.args, value.keywords)
-            new = ast.unparse(written)
-    return (text_edit.replace_node(run.cell, run.source, statement, new), new) if new else ((), "")
-
-
-_SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
-
-
-def _found(run: CellRun, statement: ast.stmt, why: str, changed: tuple[Edits, str]) -> Finding:
-    place, shown = place_of(run, statement.lineno), short(ast.unparse(statement))
-    edits, new = changed
-    whose = [ast.unparse(n) for n in ast.walk(statement) if isinstance(n, ast.Attribute) and n.attr == "grad"]
-    return Finding(
-        "silent",
-        "warning",
-        f"{shown} ({where(place)}) {why}. So this line changes no parameter.",
-        f"{shown} changes no parameter.",
-        made_at=place,
-        cause=place,
-        names=tuple(dict.fromkeys(one.removesuffix(".grad") for one in whose)),
-        fixes=(
-            Fix(
-                "write_in_place",
-                f"Write to the parameter itself{f': {short(new)}' if new else ''}.",
-                False,
-                at(place),
-                edits=edits,
-            ),
-        ),
-    )

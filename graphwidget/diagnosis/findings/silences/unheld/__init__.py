@@ -3,7 +3,8 @@
 Leaves may be left out on purpose. So a warning needs a reason: parameters in a container of Python's that no module
 registers; a tensor as an attribute of a module that is no parameter; an optimizer that was made of all parameters of a
 module, of which the leaf is one now; parameters that only an optimizer holds; parameters that were collected for an
-optimizer and handed to nothing; or a loop that sorts parameters into groups by tests, of which none holds for the leaf.
+optimizer and handed to nothing; a loop that sorts parameters into groups by tests, of which none holds for the leaf; or
+a tensor of one value, made to require grad, whose gradient adds up and has no use.
 Of other modules that the loss trains and no optimizer holds it is an information, unless they were never trained.
 """
 
@@ -17,6 +18,7 @@ from graphwidget.diagnosis.findings.silences.unheld.collected import is_of as is
 from graphwidget.diagnosis.findings.silences.unheld.containers import container, in_container
 from graphwidget.diagnosis.findings.silences.unheld.leaves import Line
 from graphwidget.diagnosis.findings.silences.unheld.left_out import is_meant, left_out
+from graphwidget.diagnosis.findings.silences.unheld.plain_leaves import is_untrained, made_to_train
 from graphwidget.diagnosis.findings.silences.unheld.replaced import (
     is_of,
     is_registered,
@@ -41,6 +43,8 @@ def find(record: Record) -> Iterator[Finding]:
             left.append(leaf)
         elif (line := plain_attribute(record, leaf)) is not None:
             yield is_no_parameter(record, line, leaf)
+        elif (line := made_to_train(record, leaf)) is not None and len(makers := optimizers_made(record)) <= 1:
+            yield from is_untrained(record, line, leaf, next(iter(makers), None))
     for line, leaves in contained.values():
         yield in_container(record, line, leaves)
     makers = optimizers_made(record) if left else []
@@ -71,4 +75,4 @@ def find(record: Record) -> Iterator[Finding]:
         yield made_too_early(record, maker, leaves)
     told = record.idle or any(call.result == "raised" for call in record.calls)
     if others and not told:  # beside an error, or a step that changes nothing, it would distract
-        yield from left_out(next(iter(makers), None), others)
+        yield from left_out(record, next(iter(makers), None), others)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from graphwidget.diagnosis.findings.silences.unheld.leaves import Line, around, finding_of, named, parts_of
+from graphwidget.diagnosis.findings.silences.unheld.named_there import named_there
 from graphwidget.diagnosis.findings.silences.unheld.replaced import given_of, takes_all
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.edits import text_edit
@@ -21,7 +22,7 @@ from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, short, spoken
 from graphwidget.model import Finding, Fix, Place, Record, UnheldLeaf
 
-__all__ = ["is_meant", "left_out"]
+__all__ = ["added_to", "is_meant", "left_out"]
 
 _OF_PARAMETERS = ("parameters", "list", "tuple", "filter", "chain")  # calls that give parameters, and no groups
 
@@ -48,7 +49,7 @@ def is_meant(record: Record, maker: Line | None, leaf: UnheldLeaf) -> bool:
     return any(re.search(said, run.source) for run in record.runs.values())
 
 
-def left_out(maker: Line | None, leaves: list[UnheldLeaf]) -> Iterator[Finding]:
+def left_out(record: Record, maker: Line | None, leaves: list[UnheldLeaf]) -> Iterator[Finding]:
     """The findings, one for each variable whose leaves are uniform, as warnings; for the others an information.
 
     `maker` as in `is_meant`.
@@ -58,13 +59,13 @@ def left_out(maker: Line | None, leaves: list[UnheldLeaf]) -> Iterator[Finding]:
         by_root.setdefault(root_of(spoken(leaf.path)), []).append(leaf)
     untrained = {root: of_it for root, of_it in by_root.items() if all(leaf.uniform for leaf in of_it)}
     for root, of_it in untrained.items():
-        yield _untrained(maker, root, of_it)
+        yield _untrained(record, maker, root, of_it)
     others = [leaf for root, of_it in by_root.items() if root not in untrained for leaf in of_it]
     if others:
         yield _maybe_meant(maker, others)
 
 
-def _untrained(maker: Line | None, root: str, leaves: list[UnheldLeaf]) -> Finding:
+def _untrained(record: Record, maker: Line | None, root: str, leaves: list[UnheldLeaf]) -> Finding:
     shown = named(leaves)
     one = len(shown) == 1
     why = (
@@ -77,7 +78,7 @@ def _untrained(maker: Line | None, root: str, leaves: list[UnheldLeaf]) -> Findi
         f"Give {'it' if one else 'them'} to the optimizer, too.",
         False,
         at(_cause(maker, leaves)),
-        edits=_added(maker, root if plain else f"*{root}.parameters()", root) if maker is not None else (),
+        edits=added_to(record, maker, root, "{}" if plain else "*{}.parameters()")[1],
     )
     return finding_of(shown, _cause(maker, leaves), why, leaves, fix)
 
@@ -90,21 +91,23 @@ def _cause(maker: Line | None, leaves: list[UnheldLeaf]) -> Place:
     return leaves[0].place if maker is None else maker.place
 
 
-def _added(maker: Line, new: str, root: str) -> Edits:
-    """Edits that put something behind the parameters of the line's only optimizer, if the variable is known there."""
-    given = given_of(maker)
-    text = maker.run.source
-    bound = [one.lineno for one in syntax.nodes_of(text) if isinstance(one, ast.stmt) and root in syntax.targets(one)]
-    known = min(bound) < maker.statement.lineno if bound else maker.run.file is None  # by a cell before
-    if len(given) != 1 or not known:
-        return ()
-    (old,) = given
+def added_to(record: Record, maker: Line | None, path: str, form: str = "{}") -> tuple[str, Edits]:
+    """What is put behind the parameters of the line's only optimizer, and the edits; empty: that has no name there.
+
+    `form`: how the optimizer is given what is there: ``*{}.parameters()``.
+    """
+    given = given_of(maker) if maker is not None else []
+    name = named_there(record, maker, path) if maker is not None and len(given) == 1 else ""
+    if maker is None or not name:
+        return "", ()
+    text, (old,), new = maker.run.source, given, form.format(name)
     if isinstance(old, (ast.List, ast.Tuple)):
         if not old.elts or any(isinstance(one, ast.Dict) for one in old.elts):
-            return ()
-        return text_edit.insert_behind(maker.run.cell, text, old.elts[-1], f", {new}")
+            return "", ()
+        return new, text_edit.insert_behind(maker.run.cell, text, old.elts[-1], f", {new}")
     listed = isinstance(old, ast.Call) and syntax.last_name(ast.unparse(old.func)) in _OF_PARAMETERS
-    return text_edit.replace_node(maker.run.cell, text, old, f"[*{ast.unparse(old)}, {new}]") if listed else ()
+    whole = f"[*{ast.unparse(old)}, {new}]"
+    return (whole, text_edit.replace_node(maker.run.cell, text, old, whole)) if listed else ("", ())
 
 
 def _maybe_meant(maker: Line | None, leaves: list[UnheldLeaf]) -> Finding:
