@@ -290,10 +290,10 @@ class SlotColumns:
             if before == HELD:
                 return HELD if self._old.slot_version[position] == version else STALE
         if ti.maybe_stale_view(data):
-            return self._state_of_view(node, slot, data)
+            return self._state_of_view(node, shown, slot, data)
         return unpack(node, data, shown)
 
-    def _state_of_view(self, node: Any, slot: Any, data: Any) -> int:
+    def _state_of_view(self, node: Any, shown: str, slot: Any, data: Any) -> int:
         """The state of a view that was modified since its history was read. Saving it read its history, so it is STALE.
 
         (Not if it got a history only later, from `requires_grad_()` on its base: with `settle` the slot itself is
@@ -301,5 +301,7 @@ class SlotColumns:
         """
         if ti.is_ordinary_view(data) and not self.settle:
             return STALE if ti.DETECTS_STALE_VIEWS else UNKNOWN
-        state = unpack_slot(slot)
+        # The history of a view of another kind is never rebuilt: torch refuses, also where a node's attribute is read.
+        saved = ti.unpacking_attribute(node, shown) if not ti.is_ordinary_view(data) else None
+        state = unpack_slot(slot, node, saved)
         return HELD if state == DETACHED and ti.is_custom_function(type(node)) else state
