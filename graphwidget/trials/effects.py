@@ -1,8 +1,8 @@
 """What a program does to the world around it, as far as that can be seen: it would happen again in each trial.
 
 Python reports what opens files, connects to other machines or starts other programs (`sys.addaudithook`). What compiled
-code writes is seen where it is a file in the working directory. What is written to the folder for temporary files, or
-to caches, does not count.
+code writes is seen where it is a file in the working directory. What is written to the folder for temporary files, to
+caches, or to the folder in which IPython keeps its profiles, does not count.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ class Effects:
                 tempfile.gettempdir(),
                 os.path.expanduser("~/.cache"),
                 os.path.expanduser("~/.config"),
+                os.environ.get("IPYTHONDIR") or os.path.expanduser("~/.ipython"),  # made when a shell first starts
                 sys.prefix,
             )
         ) + (os.path.join(os.path.realpath(tempfile.gettempdir()), _COMPILED),)

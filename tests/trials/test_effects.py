@@ -19,6 +19,10 @@ SEEN = {
         "with tempfile.TemporaryDirectory() as folder: open(f'{folder}/x', 'w')",  # is removed by paths relative to it
         "",
     ),
+    "a shell's first start": (
+        "made = os.path.expanduser('~/.ipython/one')\nos.makedirs(made); open(f'{made}/x', 'w')",
+        "",
+    ),
     "writes": ("open('out.txt', 'w').write('x')", "the program writes files (out.txt)"),
     "appends": ("open('here.txt', 'a').write('x')", "the program writes files (here.txt)"),
     "removes": ("os.remove('here.txt')", "the program writes files (here.txt)"),
@@ -44,7 +48,7 @@ def test_what_would_happen_again_is_seen(tmp_path, what):
     (work / "here.txt").write_text("x")
     program = f"{BEGIN}import time; time.sleep(0.05)\n{code}\nprint(f'seen: {{seen.end()}}', flush=True)\n"
     # In another folder than that for temporary files, of which a test's own folder is a part.
-    environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp"), "HOME": str(tmp_path / "home"), "IPYTHONDIR": ""}
     (tmp_path / "tmp").mkdir()
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=work, env=environment, capture_output=True, text=True, timeout=120
