@@ -50,6 +50,7 @@ def test_what_would_happen_again_is_seen(tmp_path, what):
     # In another folder than that for temporary files, of which a test's own folder is a part.
     environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp"), "HOME": str(tmp_path / "home"), "IPYTHONDIR": ""}
     (tmp_path / "tmp").mkdir()
+    (tmp_path / "home").mkdir()
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=work, env=environment, capture_output=True, text=True, timeout=120
     )
