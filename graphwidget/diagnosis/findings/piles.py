@@ -53,11 +53,24 @@ def find(record: Record) -> Iterator[Finding]:
         reported |= _known_by(pile)
         lasting |= {pile.graph.uid[index] for index in pile.inside}
         yield _finding(record, pile, None)
+    failed = _nodes_that_a_call_failed_to_run(record)
     for look in _last_looks(record):
         for pile in _piles(record, look.graph, frames_only=True):
-            if _of_its_own(pile, lasting) and _got_more(record, look, pile) and reported.isdisjoint(_known_by(pile)):
+            known = reported | failed
+            if _of_its_own(pile, lasting) and _got_more(record, look, pile) and known.isdisjoint(_known_by(pile)):
                 reported |= _known_by(pile)
                 yield _finding(record, pile, look)
+
+
+def _nodes_that_a_call_failed_to_run(record: Record) -> set[str | int]:
+    """What a call that raised was made for: it would have run and let go of it, and its error is told."""
+    return {
+        call.graph.uid[index]
+        for call in record.calls
+        if call.result == "raised" and call.graph is not None
+        for index in reachable(call.graph, (root.node for root in call.roots if root.node >= 0))
+        if call.graph.kind[index] != Kind.ACCUMULATE
+    }
 
 
 def _known_by(pile: Pile) -> set[str | int]:
