@@ -64,8 +64,15 @@ def try_fixes(ran: Ran, how: Trials) -> tuple[Finding, ...]:
                 if not _any_passed(fixes):
                     fixes[number] = _with_next(budget, finding, fixes[number], after) or fixes[number]
     return tuple(
-        replace(finding, fixes=in_order(worth_showing(finding, fixes))) for finding, fixes in zip(ran.findings, found)
+        replace(finding, fixes=tuple(map(_for_people, in_order(worth_showing(finding, fixes)))))
+        for finding, fixes in zip(ran.findings, found)
     )
+
+
+def _for_people(fix: Fix) -> Fix:
+    """A fix that was seen not to help keeps the lines that were tried, and no edits: no machine is to make them."""
+    failed = fix.tried is not None and fix.tried.ok is False and not fix.tried.partly
+    return replace(fix, edits=()) if failed else fix
 
 
 def worth_showing(finding: Finding, fixes: list[Fix]) -> list[Fix]:
