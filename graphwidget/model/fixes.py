@@ -114,6 +114,11 @@ class Fix:
         return "simulated" if self.verified else "advice"
 
     @property
+    def failed(self) -> bool:
+        """Whether it was tried, and did not help at all."""
+        return self.tried is not None and self.tried.ok is False and not self.tried.partly
+
+    @property
     def by_machine(self) -> bool:
         """Whether a program can make the change in cells: an edit, one cell more, or one more run of a cell."""
         again = self.id == "rerun_forward_cell" and self.at is not None

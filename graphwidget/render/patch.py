@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
 
-from graphwidget.model import Finding, Fix, TextEdit
+from graphwidget.model import Finding, TextEdit
 
 __all__ = ["patch"]
 
@@ -23,7 +23,7 @@ def patch(findings: Iterable[Finding], texts: Mapping[str, str]) -> str:
         The files by their paths as edits name them, relative to where the patch is applied. A fix that edits another
         file is passed over.
     """
-    fixes = [fix for finding in findings for fix in finding.fixes if not _failed(fix)]
+    fixes = [fix for finding in findings for fix in finding.fixes if not fix.failed]
     for wanted in (True, False):
         for fix in fixes:
             if wanted is not (fix.tried is not None and fix.tried.passed):
@@ -36,10 +36,6 @@ def patch(findings: Iterable[Finding], texts: Mapping[str, str]) -> str:
                     for line in _diff(file or "", texts[file or ""], [e for e in fix.edits if e.file == file])
                 )
     return ""
-
-
-def _failed(fix: Fix) -> bool:
-    return fix.tried is not None and fix.tried.ok is False and not fix.tried.partly
 
 
 def _diff(file: str, text: str, edits: list[TextEdit]) -> Iterator[str]:

@@ -71,8 +71,7 @@ def try_fixes(ran: Ran, how: Trials) -> tuple[Finding, ...]:
 
 def _for_people(fix: Fix) -> Fix:
     """A fix that was seen not to help keeps the lines that were tried, and no edits: no machine is to make them."""
-    failed = fix.tried is not None and fix.tried.ok is False and not fix.tried.partly
-    return replace(fix, edits=()) if failed else fix
+    return replace(fix, edits=()) if fix.failed else fix
 
 
 def worth_showing(finding: Finding, fixes: list[Fix]) -> list[Fix]:
