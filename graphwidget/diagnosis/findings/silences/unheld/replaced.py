@@ -145,16 +145,14 @@ def made_too_early(record: Record, maker: Line | None, leaves: list[UnheldLeaf])
     replacing = replaced_at(record, maker, shown, again=orphaned)
     modules = _modules_of(maker) if maker is not None else ()
     module = next((one for one in modules if any(_leads_through(leaf, one) for leaf in shown)), next(iter(modules), ""))
-    filtered = maker is not None and any("requires_grad" in ast.unparse(given) for given in given_of(maker))
     held = f"the parameters that `{module}` had" if module else "parameters"
-    if module and filtered:
-        held = f"the parameters of `{module}` that required grad"
     if replacing is not None:
         does = "replaced" if orphaned else "made"
         ran = f", when {maker.shown} ran" if maker is not None else ""
         why = f"{replacing.shown} {does} {'it' if len(shown) == 1 else 'them'}. The optimizer has {held} before{ran}."
     elif maker is not None:
-        why = f"{maker.shown} took {held} then."
+        trained = any("requires_grad" in ast.unparse(given) for given in given_of(maker))
+        why = f"{maker.shown} took {held}{' and that required grad' if trained else ''} then."
     else:
         why = "The optimizer was made before."
     if orphaned:
