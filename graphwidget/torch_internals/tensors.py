@@ -30,6 +30,7 @@ __all__ = [
     "history",
     "hook_registries",
     "hooks_of",
+    "instances_alive",
     "is_leaf",
     "has_plain_values",
     "is_ordinary_view",
@@ -196,11 +197,16 @@ def never_rebuilt(views: Sequence[Any]) -> Iterator[None]:
             _set_creation_meta(view, mark)
 
 
-def tensors_alive() -> list[Any]:
-    """Every tensor of the process that is a Python object. Takes 10 ms for 100,000 objects of any kind."""
+def instances_alive(base: type) -> list[Any]:
+    """Every object of a class that the process has. Takes 10 ms for 100,000 objects of any kind."""
     objects = gc.get_objects()
-    types = {cls for cls in set(map(type, objects)) if issubclass(cls, torch.Tensor)}
+    types = {cls for cls in set(map(type, objects)) if issubclass(cls, base)}
     return list(compress(objects, map(types.__contains__, map(type, objects))))
+
+
+def tensors_alive() -> list[Any]:
+    """Every tensor of the process that is a Python object."""
+    return instances_alive(torch.Tensor)
 
 
 def creation_is_no_grad(tensor: Any) -> bool:

@@ -145,7 +145,7 @@ class Unheld:
             return ()  # what has no name here may have one
         found = []
         for ref in self._optimizers.values():
-            groups = vars(one).get("param_groups", ()) if (one := ref()) is not None else ()
+            groups = _groups_of(one) if (one := ref()) is not None else ()
             held = (each for group in groups for each in group["params"])
             for parameter in (one for one in held if issubclass(type(one), torch.nn.Parameter)):
                 at = self.watched.position(parameter)
@@ -155,18 +155,33 @@ class Unheld:
         return tuple(found)
 
     def found(self) -> tuple[UnheldLeaf, ...]:
-        """Return what was seen at two steps or more, and was not written to in between."""
+        """Return what was seen at two steps or more, and was not written to in between.
+
+        Beside steps by hand not what waits for an optimizer: it was made for that, and has not come to its first step.
+        """
         found = []
+        waiting = _held_by_any_optimizer() if self._seen and not self._optimizers else frozenset[int]()
         for seen in self._seen.values():
             leaf = seen.leaf()
             same = leaf is None or (version_of(leaf) == seen.version and not self._is_held(leaf))
-            if seen.times > 1 and seen.place is not None and same:
+            if seen.times > 1 and seen.place is not None and same and id(leaf) not in waiting:
                 by_hand, uniform = not self._optimizers, leaf is not None and _is_uniform(leaf)
                 grows = seen.grows and leaf is not None and is_zero(internals.leaf_and_grad(leaf)[1]) is False
                 dims = len(internals.shape_of(leaf)) if leaf is not None else -1
                 facts = (seen.orphans, seen.parameter, by_hand, uniform, grows, dims)
                 found.append(UnheldLeaf(seen.path, seen.place, *facts))
         return tuple(found)
+
+
+def _held_by_any_optimizer() -> frozenset[int]:
+    """The ids of the parameters of all optimizers that there are."""
+    groups = (group for one in internals.instances_alive(torch.optim.Optimizer) for group in _groups_of(one))
+    return frozenset(id(parameter) for group in groups for parameter in group["params"])
+
+
+def _groups_of(optimizer: Any) -> Sequence[dict[str, Any]]:
+    groups: Sequence[dict[str, Any]] = vars(optimizer).get("param_groups", ())  # one that is being made has none yet
+    return groups
 
 
 def _is_uniform(leaf: Any) -> bool:

@@ -429,3 +429,16 @@ USED = {
 def test_an_input_that_requires_grad_is_left_alone(what: str) -> None:
     cell = USED[what].format("for _ in range(5):\n    opt.zero_grad()\n")
     assert said("net = nn.Linear(3, 1)\n" + PLAIN, cell) == []
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_beside_steps_by_hand_what_waits_for_an_optimizer_is_not_called_untrained(waits: bool) -> None:
+    """A sampler moves points over an energy that is trained later: a first cell of a correct program."""
+    made = "energy = nn.Linear(2, 1)\nopt = torch.optim.Adam(energy.parameters())\n"
+    made += "" if waits else "energy.weight = nn.Parameter(torch.ones(1, 2))"
+    sample = (
+        "x = torch.randn(4, 2).requires_grad_()\nfor _ in range(8):\n    energy(x).pow(2).sum().backward()\n"
+        "    with torch.no_grad():\n        x -= 0.1 * x.grad\n        x.grad.zero_()"
+    )
+    told = [one.names for one in findings_of(made, sample) if "never trained" in one.headline]
+    assert told == [("energy.weight",)] * (not waits)
