@@ -15,13 +15,15 @@ from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.model import CellRun, Record
 
-__all__ = ["COMPARING", "cuts_behind", "tensors_made_of", "why_cut"]
+__all__ = ["COMPARING", "CONVERTING", "cuts_behind", "tensors_made_of", "why_cut"]
 
 MOST_STEPS = 200  # functions visited for one parameter
 
 _OF_INDICES = ("argmax", "argmin", "argsort", "indices", "long", "int", "bool", "multinomial", "sample")
 
 
+# Conversions of numbers to a type. They cut the graph only where that type is of whole numbers.
+CONVERTING = ("to", "type", "type_as", "int", "long", "short", "char", "byte")
 COMPARING = ("gt", "ge", "lt", "le", "eq", "ne")
 
 _WHY = {
@@ -39,6 +41,8 @@ _WHY = {
 
 def why_cut(by: str) -> str:
     """Why an operation leaves the graph, as the end of a sentence."""
+    if by in CONVERTING:
+        return "whole numbers have no derivative"
     if by in COMPARING:
         return "a comparison has no derivative"
     return _WHY.get(by, f"`{by}` has no derivative")

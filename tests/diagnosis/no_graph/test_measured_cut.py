@@ -209,6 +209,21 @@ def test_indices_made_of_a_parameter_are_told_before_a_mask_of_it() -> None:
     assert "Whole numbers have no derivative" in found.fixes[0].text
 
 
+def test_what_is_kept_may_be_asked_for_and_stored_by_other_names() -> None:
+    tokens = (
+        "class Tokens:\n    tables = {}\n    def table(self, n):\n        known = Tokens.tables.get(n)\n"
+        "        if known is not None:\n            return known\n        made = weights[:n].cumsum(0)\n"
+        "        Tokens.tables[n] = made\n        return made\n"
+        "weights = nn.Parameter(torch.ones(8))\ntokens = Tokens()\nopt = torch.optim.SGD([weights], 0.1)\n"
+        "with torch.no_grad():\n    size = tokens.table(4).shape"
+    )
+    lines = (TextLine(1, None, 7), TextLine(1, None, 14))
+    cut = MeasuredCut(lines, "cumsum", False, ("weights",), True, (TextLine(1, None, 13),))
+    found = no_graph(tokens, "loss = tokens.table(4).sum()\nloss.backward()", behind_root=(cut,))
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 7)
+    assert found.fixes[0].edit == ("- if known is not None:", "-     return known")
+
+
 def test_a_kept_value_that_starves_a_parameter_is_told_by_the_line_that_keeps_it() -> None:
     train = "for _ in range(3):\n    opt.zero_grad()\n    head(tokens(4)).sum().backward()\n    opt.step()"
     record = record_of(TOKENS, train)

@@ -34,6 +34,7 @@ _FOREIGN = "the random numbers"
 _UNIFORM = ("random.random()", "np.random.rand()", "np.random.random()", "numpy.random.rand()", "numpy.random.random()")
 _DRAWN = "torch.rand(()).item()"
 _RANDOM = re.compile(r"\b(?:np\.random|random|torch\.Generator)\b|\bgenerator=")
+_MAKES = re.compile(r"\b(?:default_rng|RandomState|Random|SystemRandom|Generator)\(")  # an object that draws
 _OF_TORCH = re.compile(
     r"\b(?:rand|randn|randint|randperm|bernoulli|multinomial)(?:_like)?\(|\.(?:normal|uniform|bernoulli)_\("
 )
@@ -53,9 +54,9 @@ def of_recomputation(record: Record, call: BackwardCall) -> Finding:
     message, scene = call.error or "", record.scenes.get(call.n, Scene())
     function = _function(record, scene.checkpointed)
     saved_at, saver = _saver(call, scene)
-    suspects = list(_suspects(*function)) if function is not None else []
+    suspects = list(_suspects(record, *function)) if function is not None else []
     if function is not None and not suspects:
-        suspects = [one for run, called in _called(record, function[1]) for one in _suspects(run, called)]
+        suspects = [one for run, called in _called(record, function[1]) for one in _suspects(record, run, called)]
     unkept = [
         one for one in calls(record, *_NAMES) if ast.unparse(one.argument("preserve_rng_state") or _TRUE) == "False"
     ]
@@ -211,7 +212,17 @@ def _called(record: Record, function: ast.FunctionDef) -> Iterator[tuple[CellRun
     yield from (made[0] for made in found.values() if len(made) == 1)
 
 
-def _suspects(run: CellRun, function: ast.FunctionDef) -> Iterator[_Suspect]:
+def _asks_another_generator(record: Record, statement: ast.stmt) -> bool:
+    """Whether a statement, or its head, draws numbers that torch does not: by a module, or an object made of one."""
+    heads = list(syntax.head_of(statement))
+    owners = {name.partition(".")[0] for head in heads for name in syntax.calls_in(head) if "." in name}
+    made = [one for run in record.runs.values() for owner in owners for one in syntax.assignments(run.source, owner)]
+    return any(_RANDOM.search(ast.unparse(one)) for one in heads) or any(
+        _MAKES.search(ast.unparse(one)) for one in made
+    )
+
+
+def _suspects(record: Record, run: CellRun, function: ast.FunctionDef) -> Iterator[_Suspect]:
     """Lines that change something outside of the function which it reads again, in the order of the text."""
     local = {one.arg for one in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
     everything = list(syntax.own_statements(function.body))
@@ -233,7 +244,7 @@ def _suspects(run: CellRun, function: ast.FunctionDef) -> Iterator[_Suspect]:
                 continue
             if sum(base == path or path.startswith(f"{base}.") for path in read):
                 yield _Suspect(run, one, f"changes `{base}`, which outlives the first run.", base)
-        if any(_RANDOM.search(ast.unparse(head)) for head in syntax.head_of(one)):
+        if _asks_another_generator(record, one):
             yield _Suspect(run, one, "draws random numbers that no checkpoint restores.", _FOREIGN)
 
 

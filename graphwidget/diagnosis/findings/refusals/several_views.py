@@ -42,23 +42,48 @@ def of_one_whose_base_was_written(failure: Failure) -> Finding | None:
     values = {name: value for name in read if (value := failure.value(name)) is not None}
     stale = {name: value.view_of for name, value in values.items() if value.leaf is None and value.view_of}
     bases = set(stale.values())
-    if len(bases) != 1:
+    write, base = _last_write(failure, bases.pop()) if len(bases) == 1 else _last_write_to_several(failure)
+    if base is None:
         return None
-    (base,) = bases
-    views = names(tuple(stale))
-    writes = [w for w in failure.record.writes if base in map(local, w.paths) and not w.optimizer]
-    write = writes[-1] if writes else None
-    by = f"{short(write.by)} ({where(write.place)}) has" if write is not None else "A line before has"
-    one = len(stale) == 1
+    views = names(tuple(stale)) or "them"
+    by = f"{short(write.by)} ({where(write.place)})" if write is not None else "A line before"
+    which = f", {views} among them" if stale else f", which {short(failure.text)} reads"
+    are = "is a view" if len(stale) == 1 else "are views"
     return failure.finding(
-        f"{views} {'is a view' if one else 'are views'} of `{base}`, which was modified in place.",
-        f"{by} modified `{base}` in place after one call had made several views of it, {views} among them. Autograd "
-        f"cannot record such a write for {'it' if one else 'them'}, so what is computed of {'it' if one else 'them'} "
-        "now is refused.",
+        f"{views} {are} of `{base}`, which was modified in place."
+        if stale
+        else f"`{base}` was modified in place, and views of it are used.",
+        f"{by} has modified `{base}` in place after one call had made several views of it{which}. Autograd cannot "
+        "record such a write for a view of several, so what is computed of one now is refused.",
         *_new_base(failure, write),
         tensor=base,
         cause=write.place if write is not None else None,
     )
+
+
+def _last_write(failure: Failure, base: str) -> tuple[Write | None, str]:
+    """The last line that modified a tensor, as far as it is known."""
+    found = [one for one in failure.record.writes if base in map(local, one.paths) and not one.optimizer]
+    return (found[-1] if found else None), base
+
+
+def _last_write_to_several(failure: Failure) -> tuple[Write | None, str | None]:
+    """The last line that modified what a call beside it makes several views of, and the name of that.
+
+    The views have no name of their own in the line that reads them: they are elements of a dict, or of an object.
+    """
+    for write in reversed(failure.record.writes):
+        text = failure.cells.text(write.place.cell)
+        made = [node for node in source.nodes_of(text) if isinstance(node, ast.Call) and _makes_views(node)]
+        split = {ast.unparse(part) for call in made for part in (*call.args[:1], _receiver(call)) if part is not None}
+        for base in map(local, write.paths):
+            if base in split and not write.optimizer:
+                return write, base
+    return None, None
+
+
+def _receiver(call: ast.Call) -> ast.expr | None:
+    return call.func.value if isinstance(call.func, ast.Attribute) else None
 
 
 def _new_base(failure: Failure, write: Write | None) -> Iterator[Fix]:

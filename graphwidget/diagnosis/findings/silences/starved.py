@@ -16,7 +16,7 @@ from graphwidget.diagnosis.findings.silences import given_none
 from graphwidget.diagnosis.no_graph.numbers import why_number, with_tensors
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.no_graph.restoring import cause_of
-from graphwidget.diagnosis.no_graph.way_forward import COMPARING, cuts_behind, why_cut
+from graphwidget.diagnosis.no_graph.way_forward import COMPARING, CONVERTING, cuts_behind, why_cut
 from graphwidget.diagnosis.wording import at, names, place_of, short, spoken, where
 from graphwidget.model import Finding, Fix, Place, Record, StarvedParameters
 
@@ -24,7 +24,6 @@ __all__ = ["find"]
 
 MOST_NAMED = 4
 _CHECKPOINT = "CheckpointFunctionBackward"
-WHOLE_NUMBERS = ("int", "long", "short")
 OF_CHOICES = ("argmax", "argmin", "indices", "multinomial")
 MOST_FOLLOWED = 40  # parameters whose use is looked for in the text
 
@@ -152,7 +151,7 @@ def _fix(record: Record, cut: Cut, paths: tuple[str, ...], place: Place) -> Fix:
             "`soft = torch.sigmoid(k * (x - limit))`, or its gradient alone, `hard.float() + soft - soft.detach()`."
         )
         return Fix("straight_through", text, False, spot)
-    if cut.by in WHOLE_NUMBERS:
+    if cut.by in CONVERTING:
         text = (
             f"Whole numbers have no derivative ({where(place)}). If {whose} should train, weigh the cells around by "
             "how near they are (`F.grid_sample`, linear interpolation): the weights have one."

@@ -37,12 +37,25 @@ def keeps(text: str, statement: ast.stmt) -> bool:
         return False
     if any("cache" in ast.unparse(one) for one in found[1].decorator_list):
         return True
-    stored = {re.split(r"[\[(]", name)[0] for name in source.targets(statement)} - {""}
-    tests = [one.test for one in source.own_statements(found[1].body) if isinstance(one, ast.If)]
-    asked = {path for test in tests for path in source.paths_read(ast.Expr(test))}
+    own = list(source.own_statements(found[1].body))
+    passed_on = [one for one in own if set(source.targets(statement)) & source.names_read(one)]  # ``table[n] = made``
+    tests = [one.test for one in own if isinstance(one, ast.If)]
+    asked = {path for test in tests for path in _read_by(own, test)}
     words = [n.value for test in tests for n in ast.walk(test) if isinstance(n, ast.Constant)]
     asked |= {f"self.{word}" for word in words if isinstance(word, str)}  # ``hasattr(self, "kept")``
-    return bool(stored & asked)
+    return bool(_stored([statement, *passed_on]) & asked)
+
+
+def _stored(statements: list[ast.stmt]) -> set[str]:
+    """What some statements store in: an attribute, a global, a container, by its path."""
+    return {re.split(r"[\[(]", name)[0] for one in statements for name in source.targets(one)} - {""}
+
+
+def _read_by(own: list[ast.stmt], expression: ast.expr) -> set[str]:
+    """The paths that an expression of a function reads, also by variables: ``found = table.get(n)``."""
+    names = source.names_in(expression)
+    made = [one for one in own if isinstance(one, ast.Assign) and names.intersection(source.targets(one))]
+    return {path for one in (ast.Expr(expression), *made) for path in source.paths_read(one)}
 
 
 def _under_a_test(made: Place, text: str, around: list[ast.stmt]) -> Rerun | None:
@@ -91,10 +104,11 @@ def _behind_a_return(made: Place, text: str, around: list[ast.stmt]) -> Rerun | 
     if found is None or made.cell is None:
         return None
     own = list(source.own_statements(found[1].body))
-    stored = {re.split(r"[\[(]", name)[0] for one in own for name in source.targets(one) if not name.isidentifier()}
+    stored = _stored([one for one in own if not all(map(str.isidentifier, source.targets(one)))])
     for block in (one for one in found[1].body if isinstance(one, ast.If) and one.lineno < (made.line or 0)):
         last = block.body[-1]
-        if not block.orelse and isinstance(last, ast.Return) and stored & source.paths_read(last):
+        value = last.value if isinstance(last, ast.Return) else None
+        if not block.orelse and value is not None and stored & _read_by(own, value):
             head = source.line_text(text, block.lineno).rstrip(":")
             here = f"In[{made.cell}], line {block.lineno}"
             sentence = f"Compute it in each pass: drop {short(head)} ({here}), which returns what an earlier one made."

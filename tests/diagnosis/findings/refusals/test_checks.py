@@ -234,6 +234,21 @@ def test_a_checkpoint_that_asks_pythons_generator_is_told_to_ask_that_of_torch()
     assert found.fixes[0].edits[0].new == "torch.rand(()).item()"
 
 
+@pytest.mark.parametrize(
+    ("made", "line", "drawn"),
+    [
+        ("np.random.default_rng(0)", "if one.random() < 0.5:", True),
+        ("torch.tensor(np.random.rand(3))", "if one.sum() * n[0] % 2 < 1:", False),  # values that were drawn before
+    ],
+)
+def test_an_object_that_draws_numbers_is_no_tensor_made_of_some(made: str, line: str, drawn: bool) -> None:
+    setting = f"import numpy as np\nfrom torch.utils.checkpoint import checkpoint\nn = [0]\none = {made}"
+    block = f"def block(x):\n    n[0] += 1\n    {line}\n        return x\n    return x.exp().sin()"
+    loop = "for i in range(40):\n    checkpoint(block, x * 1, use_reentrant=False).sum().backward()"
+    (found,) = findings_of(X, setting, block, loop)
+    assert ("draws random numbers that no checkpoint restores" in found.text) is drawn
+
+
 def test_a_keyword_of_a_reentrant_checkpoint_is_named() -> None:
     block = "from torch.utils.checkpoint import checkpoint\ndef block(x, mask=None):\n    return x * mask"
     (found,) = findings_of(X, block, "checkpoint(block, x, mask=x, use_reentrant=True)")
