@@ -238,7 +238,8 @@ def test_a_checkpoint_that_asks_pythons_generator_is_told_to_ask_that_of_torch()
     ("made", "line", "drawn"),
     [
         ("np.random.default_rng(0)", "if one.random() < 0.5:", True),
-        ("torch.tensor(np.random.rand(3))", "if one.sum() < 0 or n[0] % 2 < 1:", False),  # values that were drawn before
+        # These values were drawn before.
+        ("torch.tensor(np.random.rand(3))", "if one.sum() < 0 or n[0] % 2 < 1:", False),
     ],
 )
 def test_an_object_that_draws_numbers_is_no_tensor_made_of_some(made: str, line: str, drawn: bool) -> None:
