@@ -1,7 +1,6 @@
 /** The buttons under each live root. They follow the picture, and stay at the edge if their place is off screen. */
 
 import { render, type VNode } from "preact";
-import { useRef } from "preact/hooks";
 import type { Canvas } from "../canvas/canvas.ts";
 import { COVERABLE } from "../canvas/minimap.ts";
 import { touches } from "../canvas/space.ts";
@@ -15,7 +14,6 @@ import { backwardName, cellList, forecastSentence } from "../state/say.ts";
 import { type Context, type Mode, shown, whyOff } from "../state/state.ts";
 import { pack } from "./packing.ts";
 
-const HOVER_MS = 150;
 /** A bar that is further from its flag than this many px needs a name. */
 const AWAY = 40;
 /** With more roots than this, only roots in view keep their buttons, and only the first ones of these. */
@@ -36,28 +34,16 @@ interface RunProps {
 
 /** A button that asks for the forecast while the pointer or the focus is on it, and runs the call when pressed. */
 function RunButton({ context: { act, state }, root, mode, off }: RunProps): VNode {
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  const asks = () => state.preview?.root.id === root.id && state.preview.mode === mode;
   const show = () => {
-    clearTimeout(timer.current);
-    timer.current = setTimeout(() => {
-      if (!off) act.preview(root, mode);
-    }, HOVER_MS);
+    if (!off) act.preview(root, mode);
   };
-  const hide = () => {
-    clearTimeout(timer.current);
-    if (asks()) act.preview(null);
-  };
-  const press = () => {
-    hide();
-    act.backward(root, mode);
-  };
-  const on = asks();
+  const hide = () => act.preview(null);
+  const on = state.preview?.root.id === root.id && state.preview.mode === mode;
   return (
     <button
       type="button"
       class="gw-run"
-      onClick={press}
+      onClick={() => act.backward(root, mode)}
       onPointerEnter={show}
       onFocus={show}
       onPointerLeave={hide}

@@ -67,6 +67,27 @@ test("a call that would raise asks first; it runs on a second, explicit press on
   expect([dialog.getAttribute("role"), dialog.getAttribute("aria-description")]).toEqual([null, null]);
 });
 
+test("the focus that a closed question gives back to the button asks for no forecast: it would hide the answer", async () => {
+  view = await show(tiny());
+  const button = view.button("loss.backward()");
+  button.click();
+  await view.settle();
+  button.focus();
+  button.click();
+  await view.settle();
+  const dialog = view.one("dialog") as HTMLDialogElement;
+  const close = dialog.close.bind(dialog);
+  dialog.close = () => {
+    close();
+    button.blur();
+    button.focus(); // as browsers do
+  };
+  view.button("Run it anyway").click();
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  await view.settle();
+  expect(view.one(".gw-forecast").hidden).toBe(true);
+});
+
 test("who has gone on typing elsewhere is not interrupted by the question", async () => {
   view = await show(tiny());
   view.button("loss.backward()").click();

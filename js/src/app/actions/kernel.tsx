@@ -20,6 +20,8 @@ import { readPicture } from "../receive.ts";
 
 const QUEUED_MS = 700;
 const FORECAST_MS = 6000;
+/** A pointer that only passes over a button asks for nothing. */
+const ENTER_MS = 150;
 /** Time for the pointer to get from a button to the panel. */
 const LEAVE_MS = 250;
 const EXPORT_MS = 30_000;
@@ -52,11 +54,13 @@ function forecasting({
     }
   }
 
+  let soon: ReturnType<typeof setTimeout> | undefined;
   function preview(root: Root | null, mode: Mode = "backward"): void {
     const before = state.preview;
+    clearTimeout(soon);
     if (before?.kept) return;
     if (root && isAsked(state.guess)) return; // it would give the answer away
-    if (root) void ask(root, mode, false);
+    if (root) soon = setTimeout(() => void ask(root, mode, false), ENTER_MS);
     else
       setTimeout(() => {
         const isRead = view.querySelector(".gw-forecast")?.matches(":hover") === true;
@@ -177,6 +181,8 @@ export function kernelActions(context: Context): KernelActions {
       if (state.running) set({ running: { ...state.running, behind } });
     };
     const asked = kernel.ask(verb, args, 0, queued);
+    // A question that closes gives the focus back to the button: that asks for no forecast, which would hide the answer.
+    context.act.preview(null);
     set({ running: { request: asked.id, what, behind: "" }, answer: null, preview: null });
     // A kernel whose only thread runs a cell cannot even say that the call is queued.
     const silent = setTimeout(() => {
