@@ -70,8 +70,10 @@ def of_element(failure: Failure) -> Finding | None:
     if len({ast.unparse(node) for node in found}) != 1:
         return None
     element = found[0]
-    tensor, cut = ast.unparse(_tensor(element.value)), _tensor(element.value) is not element.value
-    now = f"{tensor}.item()" if cut else tensor
+    inner = _tensor(element.value)
+    tensor, cut = ast.unparse(inner), inner is not element.value
+    item = ast.Call(ast.Attribute(inner, "item", ast.Load()), [], [])
+    now = ast.unparse(item if cut else inner)
     edits = tuple(
         edit for node in found for edit in text_edit.replace_node(failure.place.cell, failure.cell, node, now)
     )
@@ -86,9 +88,9 @@ def of_element(failure: Failure) -> Finding | None:
 
 
 def _is_of_a_result(element: ast.Subscript) -> bool:
-    """``criterion(out, y).data[0]``: an element of a call's result, which has no name to look up."""
+    """``criterion(out, y).data[0]``, ``(a + b).data[0]``: an element of what has no name to look up."""
     tensor = _tensor(element.value)
-    return tensor is not element.value and isinstance(tensor, ast.Call)
+    return tensor is not element.value and not isinstance(tensor, ast.Name | ast.Attribute | ast.Subscript)
 
 
 def _tensor(value: ast.expr) -> ast.expr:
