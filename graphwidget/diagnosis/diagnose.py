@@ -43,6 +43,7 @@ from graphwidget.diagnosis.findings.silences.steps import (
     left_over,
     loop_order,
     steps_by_hand,
+    thrown_away,
     without_effect,
 )
 from graphwidget.diagnosis.findings.silences.unheld import late_parameter
@@ -111,6 +112,7 @@ DETECTORS: tuple[Detector, ...] = (
     constant.find,
     constant_penalty.find,
     kept_grads.find,
+    thrown_away.find,
     closure.find,
     left_over.find,
     steps_by_hand.find,

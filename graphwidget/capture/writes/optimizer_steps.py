@@ -17,6 +17,7 @@ from graphwidget.capture.lines.provenance import NOWHERE, Provenance
 from graphwidget.capture.owners import reading
 from graphwidget.capture.writes.kept_grads import KeptGrads
 from graphwidget.capture.writes.log import WriteLog
+from graphwidget.capture.writes.lost_grads import LostGrads
 from graphwidget.capture.writes.starved import Starved
 from graphwidget.capture.writes.unheld import Unheld
 from graphwidget.capture.writes.watched import WatchedTensors
@@ -115,7 +116,7 @@ class OptimizerSteps:
         # `id` of an optimizer that has never modified anything -> its last step, as a write without tensors
         self.idle: dict[int, Write] = {}
         self.starved, self.unheld = Starved(watched), Unheld(watched)
-        self.kept_grads = KeptGrads(watched, log.calls)
+        self.kept_grads, self.lost_grads = KeptGrads(watched, log.calls), LostGrads(watched, log.calls)
         self.zero_grads = ZeroGrads()
 
     def install(self) -> None:
@@ -132,6 +133,7 @@ class OptimizerSteps:
         """Drop every reference to a tensor for a while. Returns a function that restores them."""
         self.starved.forget(tensor)
         self.kept_grads.forget(tensor)
+        self.lost_grads.forget(tensor)
         return self.unheld.let_go(tensor)
 
     def uninstall(self) -> None:
@@ -186,6 +188,7 @@ class OptimizerSteps:
         self.starved.step(optimizer, parameters, place_now)
         self.unheld.step(optimizer, parameters, place_now)
         self.kept_grads.step(optimizer, parameters, place_now)
+        self.lost_grads.step(optimizer, parameters, place_now)
         self.zero_grads.step(optimizer, parameters)
         if self._is_usual(optimizer, parameters, frame):
             return

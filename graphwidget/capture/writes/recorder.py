@@ -39,7 +39,7 @@ from graphwidget.capture.writes.statements import CellStatements, Statement
 from graphwidget.capture.writes.steps_by_hand import StepsByHand
 from graphwidget.capture.writes.through_data import Target, targets_of, written
 from graphwidget.capture.writes.watched import MAX_WATCHED, WatchedTensors, version_of
-from graphwidget.model import KeptGradients, Place, StarvedParameters, UnheldLeaf, Write
+from graphwidget.model import KeptGradients, LostGradients, Place, StarvedParameters, UnheldLeaf, Write
 
 __all__ = ["WriteRecorder"]
 
@@ -126,6 +126,10 @@ class WriteRecorder:
         """Return parameters whose gradients were never cleared between the steps of their optimizer."""
         return self.steps.kept_grads.found()
 
+    def lost_grads(self) -> tuple[LostGradients, ...]:
+        """Return parameters whose gradients were cleared before a step of their optimizer used them."""
+        return self.steps.lost_grads.found()
+
     def zero_grads(self) -> bool:
         """Return whether a step was made by gradients of zeros. It reads those that are there now: not in a loop."""
         return self.steps.zero_grads.seen()
@@ -155,6 +159,7 @@ class WriteRecorder:
         """Note that a backward call begins, or has ended."""
         with internals.quiet():
             self.steps.kept_grads.call(ended)
+            self.steps.lost_grads.call(ended)
 
     def uninstall(self) -> None:
         """Undo `install`."""

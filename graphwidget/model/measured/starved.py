@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from graphwidget.model.graph.parts import Place
 
-__all__ = ["KeptGradients", "StarvedParameters", "UnheldLeaf"]
+__all__ = ["KeptGradients", "LostGradients", "StarvedParameters", "UnheldLeaf"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +66,19 @@ class KeptGradients:
     by_hand: bool = False
     cleared: int = 0
     added: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LostGradients:
+    """A parameter of an optimizer whose gradient was gone again before a step used it, at each of several steps.
+
+    `place` is a step's, `path` names the parameter. `lost` is the n of the last call before that step whose gradient
+    was gone when the next call began, `used` that of the call by which the step went, and `often` says how many calls
+    were lost since the step before.
+    """
+
+    place: Place
+    path: str
+    lost: int
+    used: int
+    often: int

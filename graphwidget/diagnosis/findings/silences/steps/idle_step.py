@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 from graphwidget.diagnosis.findings.no_grad import where_cut, where_made_anew, where_made_numbers
 from graphwidget.diagnosis.findings.silences import unheld
 from graphwidget.diagnosis.findings.silences.cut_before_root import cut_before_root, uncut
 from graphwidget.diagnosis.findings.silences.inner_gradients import graphs_built, inner_gradients, said_of
 from graphwidget.diagnosis.findings.silences.steps import made_anew
+from graphwidget.diagnosis.findings.silences.steps.clearing import clears, where_cleared
 from graphwidget.diagnosis.findings.silences.unheld.leaves import Line, around
 from graphwidget.diagnosis.findings.silences.unheld.replaced import replaced_at
 from graphwidget.diagnosis.no_graph.way_forward import why_cut
@@ -66,17 +68,19 @@ def _of(
 ) -> Iterator[Finding]:
     owner = _owner(step)
     named = tuple(path for path in map(paths.local, step.paths) if ".param_groups[" not in path)
-    cleared = _cleared(run, step, call, {owner, *map(paths.root_of, named)})
+    cleared = _cleared(record, run, step, call, {owner, *map(paths.root_of, named)}, own=given is None)
     shown = f"`{owner}.step()`" if owner else short(step.by)
     fixes: tuple[Fix, ...] = ()
     cause: Place | None = None
     cutting: tuple[str, ...] = ()
     if cleared is not None:
-        line = short(source.line_text(run.source, cleared.lineno))
-        why = f"{line} (In[{run.cell}], line {cleared.lineno}) clears the gradients that the backward before it gave."
+        line, cause = short(source.line_text(run.source, cleared.statement.lineno)), cleared.place
+        inner = "" if at(cause) == at(place_of(run, cleared.statement.lineno)) else f", called by {line},"
+        why = f"{short(cause.source)} ({where(cause)}){inner} clears the gradients that the backward before it gave."
         text = f"Clear them before the backward: move {line} in front of {where(call.place)}."
-        spot = (run.cell, cleared.lineno) if run.cell is not None else None
-        fixes = (Fix("zero_grad_or_step_order", text, False, spot, "It costs nothing."),)
+        spot = (run.cell, cleared.statement.lineno) if run.cell is not None else None
+        edits = _cleared_before(run, cleared.statement, call)
+        fixes = (Fix("zero_grad_or_step_order", text, False, spot, "It costs nothing.", edits=edits),)
     elif given is not None and named:
         reached = f": that reached {names(given)}" if given else ""
         why = f"It has {names(named)}, which took no part in the backward before it{reached}."
@@ -207,16 +211,49 @@ def _rebuilt(record: Record, owner: str, given: tuple[str, ...], replacing: Line
     return Fix("new_optimizer", f"{text}.", False, None)
 
 
-def _cleared(run: CellRun, step: Write, call: BackwardCall, whose: Collection[str]) -> ast.stmt | None:
-    """Return the statement between a call and a step of one cell that clears gradients of an optimizer or module."""
+class _Cleared(NamedTuple):
+    """A statement between a call and a step that clears the gradients, and the line in it or in what it calls."""
+
+    statement: ast.stmt
+    place: Place
+
+
+def _cleared(
+    record: Record, run: CellRun, step: Write, call: BackwardCall, whose: Collection[str], own: bool
+) -> _Cleared | None:
+    """Return what clears gradients between a call and a step of one cell.
+
+    `own`: the step's parameters are those of the call. Then a function that is called in between may clear them, too,
+    under whatever name it knows the optimizer.
+    """
     if at(step.place) is None or call.place.cell != step.place.cell:
         return None
-    between = source.between(run.source, (call.place.line or 0) - 1, step.place.line or 0)
+    lines = (call.place.line or 0, step.place.line or 0)
+    own = own and source.function_at(run.source, lines[0]) == source.function_at(run.source, lines[1])
+    between = source.between(run.source, lines[0] - 1, lines[1])
     order = sorted(between, key=lambda one: (one.lineno, one.col_offset))
     called = [source.calls_in(one) for one in order]
     first = next((i for i, names in enumerate(called) if any(name.endswith(".backward") for name in names)), len(order))
     clearing = {f"{name}.zero_grad" for name in whose}
-    return next((one for one, names in zip(order[first:], called[first:]) if clearing & set(names)), None)
+    for one in order[first:]:
+        if clearing & set(source.calls_in(one)):
+            return _Cleared(one, place_of(run, one.lineno))
+        found = where_cleared(record, run, one) if own and not clears(one) else []
+        if len(found) == 1:
+            return _Cleared(one, found[0])
+    return None
+
+
+def _cleared_before(run: CellRun, cleared: ast.stmt, call: BackwardCall) -> text_edit.Edits:
+    """Return edits that move a statement in front of the call behind which it stands."""
+    lines = (call.place.line or 0, cleared.lineno)
+    inside = [source.function_at(run.source, line) for line in lines]
+    if run.cell is None or inside[0] != inside[1] or source.blocks_of(cleared):
+        return ()
+    return (
+        *text_edit.insert_before(run.cell, run.source, lines[0], text_edit.statement_lines(run.source, cleared)),
+        *text_edit.remove(run.cell, run.source, cleared),
+    )
 
 
 def _given_gradients(record: Record, call: BackwardCall, step: Write) -> tuple[str, ...] | None:
