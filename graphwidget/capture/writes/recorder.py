@@ -265,9 +265,9 @@ class WriteRecorder:
         """Note what a line has written to that may be a parameter, or a gradient."""
         with internals.quiet():
             unseen = [tensor for one in ended.hidden if (tensor := one.ref()) is not None]
-            for tensor in unseen:
-                self.by_hand.cleared(tensor)
             tensors = [*(tensor for _, tensor in changed), *unseen]
+            for at, tensor in enumerate(tensors):
+                self.by_hand.cleared(tensor, at >= len(changed))
             self.by_hand.wrote(ended.statement, tensors, lambda: self._place(ended, frame))
 
     def _compare_running(self, running: _Armed) -> None:
