@@ -42,6 +42,7 @@ from graphwidget.diagnosis.findings.silences.steps import (
     kept_grads,
     left_over,
     loop_order,
+    not_finite,
     steps_by_hand,
     without_effect,
 )
@@ -100,6 +101,7 @@ DETECTORS: tuple[Detector, ...] = (
     refused.of_cells,
     leak.find,
     silent.find,
+    not_finite.find,
     idle_step.find,
     ungiven.find,
     starved.find,

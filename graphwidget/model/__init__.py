@@ -35,9 +35,16 @@ from graphwidget.model.graph.parts import (
     spot_text,
 )
 from graphwidget.model.graph.snapshot import Node, SavedTensor, Snapshot
-from graphwidget.model.measured.lineage import FrozenModule, Lineage, MeasuredCut, MeasuredZeros, TextLine
+from graphwidget.model.measured.lineage import (
+    FrozenModule,
+    Lineage,
+    MeasuredCut,
+    MeasuredNonFinite,
+    MeasuredZeros,
+    TextLine,
+)
 from graphwidget.model.measured.scenes import Recomputed, RunningModule, Scene, Sight, Value
-from graphwidget.model.measured.starved import KeptGradients, StarvedParameters, UnheldLeaf
+from graphwidget.model.measured.starved import KeptGradients, NonFiniteParameters, StarvedParameters, UnheldLeaf
 from graphwidget.model.nonfinite import NonFinite
 from graphwidget.model.predictions import Answer, Prediction
 from graphwidget.model.records import (
@@ -61,6 +68,7 @@ __all__ = [
     "FrozenModule",
     "Lineage",
     "MeasuredCut",
+    "MeasuredNonFinite",
     "MeasuredZeros",
     "TextLine",
     "Answer",
@@ -76,6 +84,7 @@ __all__ = [
     "Forecast",
     "KEEPS_MEMORY",
     "KeptGradients",
+    "NonFiniteParameters",
     "InnerCall",
     "Kind",
     "Leaf",

@@ -17,6 +17,7 @@ from graphwidget.capture.lines.provenance import NOWHERE, Provenance
 from graphwidget.capture.owners import reading
 from graphwidget.capture.writes.kept_grads import KeptGrads
 from graphwidget.capture.writes.log import WriteLog
+from graphwidget.capture.writes.nonfinite import NonFiniteSteps
 from graphwidget.capture.writes.starved import Starved
 from graphwidget.capture.writes.unheld import Unheld
 from graphwidget.capture.writes.watched import WatchedTensors
@@ -116,7 +117,7 @@ class OptimizerSteps:
         self.idle: dict[int, Write] = {}
         self.starved, self.unheld = Starved(watched), Unheld(watched)
         self.kept_grads = KeptGrads(watched, log.calls)
-        self.zero_grads = ZeroGrads()
+        self.zero_grads, self.nonfinite = ZeroGrads(), NonFiniteSteps(watched)
 
     def install(self) -> None:
         """Begin to record steps, if torch's optimizers are loaded."""
@@ -187,6 +188,7 @@ class OptimizerSteps:
         self.unheld.step(optimizer, parameters, place_now)
         self.kept_grads.step(optimizer, parameters, place_now)
         self.zero_grads.step(optimizer, parameters)
+        self.nonfinite.step(optimizer, parameters, place_now)
         if self._is_usual(optimizer, parameters, frame):
             return
         self._usual.pop(id(optimizer), None)

@@ -39,7 +39,7 @@ from graphwidget.capture.writes.statements import CellStatements, Statement
 from graphwidget.capture.writes.steps_by_hand import StepsByHand
 from graphwidget.capture.writes.through_data import Target, targets_of, written
 from graphwidget.capture.writes.watched import MAX_WATCHED, WatchedTensors, version_of
-from graphwidget.model import KeptGradients, Place, StarvedParameters, UnheldLeaf, Write
+from graphwidget.model import KeptGradients, NonFiniteParameters, Place, StarvedParameters, UnheldLeaf, Write
 
 __all__ = ["WriteRecorder"]
 
@@ -125,6 +125,10 @@ class WriteRecorder:
     def kept_grads(self) -> tuple[KeptGradients, ...]:
         """Return parameters whose gradients were never cleared between the steps of their optimizer."""
         return self.steps.kept_grads.found()
+
+    def nonfinite(self) -> tuple[NonFiniteParameters, ...]:
+        """Return the parameters of optimizers that are not finite. It reads their values: not in a loop."""
+        return self.steps.nonfinite.found()
 
     def zero_grads(self) -> bool:
         """Return whether a step was made by gradients of zeros. It reads those that are there now: not in a loop."""

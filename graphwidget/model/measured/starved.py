@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from graphwidget.model.graph.parts import Place
 
-__all__ = ["KeptGradients", "StarvedParameters", "UnheldLeaf"]
+__all__ = ["KeptGradients", "NonFiniteParameters", "StarvedParameters", "UnheldLeaf"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +66,18 @@ class KeptGradients:
     by_hand: bool = False
     cleared: int = 0
     added: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NonFiniteParameters:
+    """Parameters of an optimizer that are not finite after its steps.
+
+    `value`: ``"nan"`` if one of them is, else ``"inf"`` or ``"-inf"``. `paths` name them, as far as they have names.
+    `place` is that of an early step after which one was seen; None: it was seen only at the end. `steps`: how many
+    there were.
+    """
+
+    place: Place | None
+    paths: tuple[str, ...]
+    value: str
+    steps: int
