@@ -418,6 +418,7 @@ class Tracker:
                 self.write_recorder.unheld(),
                 self.write_recorder.kept_grads(),
                 self.write_recorder.lost_grads(),
+                self.write_recorder.nonfinite(),
             )
 
     def findings(self, live: Snapshot | None = None) -> tuple[Finding, ...]:

@@ -35,9 +35,22 @@ from graphwidget.model.graph.parts import (
     spot_text,
 )
 from graphwidget.model.graph.snapshot import Node, SavedTensor, Snapshot
-from graphwidget.model.measured.lineage import FrozenModule, Lineage, MeasuredCut, MeasuredZeros, TextLine
+from graphwidget.model.measured.lineage import (
+    FrozenModule,
+    Lineage,
+    MeasuredCut,
+    MeasuredNonFinite,
+    MeasuredZeros,
+    TextLine,
+)
 from graphwidget.model.measured.scenes import Recomputed, RunningModule, Scene, Sight, Value
-from graphwidget.model.measured.starved import KeptGradients, LostGradients, StarvedParameters, UnheldLeaf
+from graphwidget.model.measured.starved import (
+    KeptGradients,
+    LostGradients,
+    NonFiniteParameters,
+    StarvedParameters,
+    UnheldLeaf,
+)
 from graphwidget.model.nonfinite import NonFinite
 from graphwidget.model.predictions import Answer, Prediction
 from graphwidget.model.records import (
@@ -61,6 +74,7 @@ __all__ = [
     "FrozenModule",
     "Lineage",
     "MeasuredCut",
+    "MeasuredNonFinite",
     "MeasuredZeros",
     "TextLine",
     "Answer",
@@ -77,6 +91,7 @@ __all__ = [
     "KEEPS_MEMORY",
     "KeptGradients",
     "LostGradients",
+    "NonFiniteParameters",
     "InnerCall",
     "Kind",
     "Leaf",

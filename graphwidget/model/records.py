@@ -14,7 +14,13 @@ from graphwidget.model.graph.parts import Leaf, ModuleCall, Place, TensorRef
 from graphwidget.model.graph.snapshot import Node, SavedTensor, Snapshot
 from graphwidget.model.measured.lineage import Lineage
 from graphwidget.model.measured.scenes import Scene
-from graphwidget.model.measured.starved import KeptGradients, LostGradients, StarvedParameters, UnheldLeaf
+from graphwidget.model.measured.starved import (
+    KeptGradients,
+    LostGradients,
+    NonFiniteParameters,
+    StarvedParameters,
+    UnheldLeaf,
+)
 
 __all__ = [
     "BackwardCall",
@@ -357,8 +363,9 @@ class Record:
     `notebook`: the user goes on working in this kernel, so it matters what the notebook itself keeps. `looks`:
     what was alive when some of the calls were made, oldest first. `scenes`: measurements where calls (by n) raised.
     `starved`: parameters for which no step of their optimizer found a gradient. `unheld`: leaves with a gradient that
-    no optimizer has held. `kept_grads`: parameters whose gradients were never cleared between steps.
-    `lost_grads`: parameters whose gradients were cleared before any step used them.
+    no optimizer has held. `kept_grads`: parameters whose gradients were never cleared between steps. `lost_grads`:
+    parameters whose gradients were cleared before any step used them. `nonfinite`: parameters of optimizers that are
+    not finite.
     `lineage`: where values left the graph, if the program has run once more to measure that.
     """
 
@@ -377,4 +384,5 @@ class Record:
     unheld: tuple[UnheldLeaf, ...] = ()
     kept_grads: tuple[KeptGradients, ...] = ()
     lost_grads: tuple[LostGradients, ...] = ()
+    nonfinite: tuple[NonFiniteParameters, ...] = ()
     lineage: Lineage | None = None

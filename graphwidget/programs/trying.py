@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from graphwidget.capture.flow.lineage import LineageMode
+from graphwidget.capture.flow.nonfinite_steps import NonFiniteFlow
 from graphwidget.diagnosis.diagnose import diagnose
-from graphwidget.model import Lineage, TextLine
+from graphwidget.model import Lineage, Place, TextLine
 from graphwidget.programs.journal import Journal
 from graphwidget.programs.target import Program, Start, StoppedProgram, UnreadableProgram, check_torch
 from graphwidget.trials import overlay
@@ -88,7 +89,8 @@ class _Watch:
         Path(self._job.account + BEGAN).touch()
         tracker.log.begins = self._before_call
         if self._job.lineage:
-            self._mode = LineageMode(lambda: _lines(tracker), tracker.write_recorder.watched.name)
+            finite = NonFiniteFlow(lambda number: _made_at(tracker, number)) if self._job.nonfinite else None
+            self._mode = LineageMode(lambda: _lines(tracker), tracker.write_recorder.watched.name, finite)
             self._mode.begin()
         _thread.start_new_thread(self._wait, ())
 
@@ -167,7 +169,16 @@ class _Watch:
 
 def _lines(tracker: Any) -> tuple[TextLine, ...]:
     """The lines of the user's own code that are running, the innermost first."""
-    place = tracker.provenance.where(sys._getframe(1))
+    return _text_lines(tracker.provenance.where(sys._getframe(1)))
+
+
+def _made_at(tracker: Any, number: int) -> tuple[TextLine, ...]:
+    """The lines at which the node with a sequence number was made."""
+    place = tracker.provenance.place_of(number)
+    return _text_lines(place) if place is not None else ()
+
+
+def _text_lines(place: Place) -> tuple[TextLine, ...]:
     stack = (place, *(one for one in reversed(place.stack) if one.line != place.line or one.file != place.file))
     return tuple(TextLine(one.cell, one.file, one.line) for one in stack if one.line is not None)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import psutil
 
 from graphwidget.diagnosis.wording import without_gradients
-from graphwidget.model import Finding
+from graphwidget.model import Finding, Record
 from graphwidget.trials.attempt import Ran
 from graphwidget.trials.effects import Effects
 from graphwidget.trials.lineage import wants_lineage, with_lineage
@@ -64,7 +64,8 @@ class Asked:
 
         try:
             if wants:
-                print("graphwidget: the program runs again, to measure where values leave the graph", file=sys.stderr)
+                what = "stop to be finite" if ran.record.nonfinite else "leave the graph"
+                print(f"graphwidget: the program runs again, to measure where values {what}", file=sys.stderr)
                 ran = with_lineage(ran, self.seconds)
                 findings = tuple(ran.findings)
             return try_fixes(ran, Trials(self.seconds, say)), ""
@@ -73,8 +74,7 @@ class Asked:
 
     def _why_not(self, ran: Ran, tries: bool) -> str:
         """Why the program does not run again, and what is lost by that; empty: it runs again."""
-        starved = without_gradients(ran.record) or "parameters"
-        lost = "No fix was tried" if tries else f"Which lines keep gradients from {starved} was not measured"
+        lost = "No fix was tried" if tries else f"{_measured(ran.record)} was not measured"
         if self.wanted is False:
             return f"{lost} (--no-try)."
         if self.wanted:
@@ -88,6 +88,13 @@ class Asked:
     def _command(self) -> str:
         words = ["graphwidget", "explain", "--try", *(["-m"] if self.rerun.module else []), self.rerun.target]
         return shlex.join([*words, *self.rerun.arguments])
+
+
+def _measured(record: Record) -> str:
+    """What a run for the measurement would show."""
+    if record.nonfinite:
+        return f"Which step first wrote {record.nonfinite[0].value} into parameters"
+    return f"Which lines keep gradients from {without_gradients(record) or 'parameters'}"
 
 
 def memory_of_this_process() -> int:

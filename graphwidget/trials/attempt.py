@@ -133,6 +133,7 @@ def attempt(
             time.time() + whole - _LAST,
             str(Path(folder, "account.json")),
             lineage="too" if follows else "",
+            nonfinite=bool(ran.record.nonfinite),
         )
         ending = run(job, copy.rerun, Path(folder), Limits(whole, 2 * ran.memory + MEMORY), cancelled)
         account, began = Path(job.account), Path(job.account + BEGAN)

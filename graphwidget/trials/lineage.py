@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwidget.diagnosis.diagnose import diagnose
-from graphwidget.model import FrozenModule, Lineage, MeasuredCut, MeasuredZeros, TextLine
+from graphwidget.model import FrozenModule, Lineage, MeasuredCut, MeasuredNonFinite, MeasuredZeros, TextLine
 from graphwidget.trials.attempt import MEMORY, START, Ran, run
 from graphwidget.trials.rerun import Job
 from graphwidget.trials.supervised import Limits
@@ -22,9 +22,9 @@ SECONDS = 10.0  # that it may take, if the program itself took less than a quart
 
 
 def wants_lineage(ran: Ran) -> bool:
-    """Whether a finding depends on which line cut the graph, or made gradients zero."""
+    """Whether a finding depends on which line cut the graph, or made gradients zero or no finite numbers."""
     no_graph = any(finding.kind == "no_grad" for finding in ran.findings)
-    return no_graph or ran.zero_grads or bool(ran.record.starved or ran.record.idle)
+    return no_graph or ran.zero_grads or bool(ran.record.starved or ran.record.idle or ran.record.nonfinite)
 
 
 def with_lineage(ran: Ran, seconds: float | None) -> Ran:
@@ -75,6 +75,7 @@ def _lineage_of(
             time.time() + whole - 1.0,
             str(Path(folder, "lineage.json")),
             lineage="alone",
+            nonfinite=bool(ran.record.nonfinite),
         )
         run(job, rerun, Path(folder), Limits(whole, 2 * ran.memory + MEMORY), cancelled)
         left = Path(job.account)
@@ -84,7 +85,13 @@ def _lineage_of(
 def _read(fields: Mapping[str, Any]) -> Lineage:
     frozen = tuple(FrozenModule(one["name"], _lines(one)) for one in fields["frozen"])
     zeros = tuple(MeasuredZeros(**{**one, "leaves": tuple(one["leaves"])}) for one in fields["zeros"])
-    return Lineage(fields["call"], _cuts(fields["behind_root"]), frozen, _cuts(fields["cuts"]), zeros)
+    nonfinite = _nonfinite(one) if (one := fields["nonfinite"]) is not None else None
+    return Lineage(fields["call"], _cuts(fields["behind_root"]), frozen, _cuts(fields["cuts"]), zeros, nonfinite)
+
+
+def _nonfinite(one: Mapping[str, Any]) -> MeasuredNonFinite:
+    lines = {name: _lines(one, name) for name in ("stepped", "made", "behind_made")}
+    return MeasuredNonFinite(**{**one, **lines, "paths": tuple(one["paths"])})
 
 
 def _cuts(found: list[Mapping[str, Any]]) -> tuple[MeasuredCut, ...]:

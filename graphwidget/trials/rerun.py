@@ -80,6 +80,8 @@ class Job:
     lineage
         Whether to measure where values leave the graph: not; ``"alone"``, and that is left in place of an account; or
         ``"too"``, for the findings of the account.
+    nonfinite
+        Whether to measure also where values stop to be finite.
     """
 
     target: str
@@ -95,6 +97,7 @@ class Job:
     until: float
     account: str
     lineage: Literal["", "alone", "too"] = ""
+    nonfinite: bool = False
 
     def to_json(self) -> str:
         """As text for the child."""

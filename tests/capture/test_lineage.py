@@ -40,8 +40,7 @@ def program(monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
     one = Program()
     one.mode.begin()
     yield one
-    one.mode.__exit__(None, None, None)
-    one.mode._handle.remove()
+    one.mode.end()
 
 
 def behind(lineage: Lineage) -> list[tuple[int, str]]:

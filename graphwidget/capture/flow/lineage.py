@@ -19,10 +19,11 @@ from types import FrameType
 from typing import Any
 
 import torch
-from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from graphwidget.capture.flow.nonfinite_steps import NonFiniteFlow
 from graphwidget.capture.flow.operands import is_index, is_parameter, leaves_behind, name_of, numbers_in, tensors_in
 from graphwidget.capture.flow.zero_gradients import ZeroFlow
 from graphwidget.model import FrozenModule, Lineage, MeasuredCut, TextLine
@@ -85,11 +86,13 @@ class LineageMode(TorchFunctionMode):
         The lines of the user's own code that are running, the innermost first.
     name
         The name of a leaf; empty: it has none, or none is known yet.
+    finite
+        What measures where values stop to be finite; None: nothing does.
     """
 
-    def __init__(self, lines: Lines, name: Callable[[Any], str]) -> None:
+    def __init__(self, lines: Lines, name: Callable[[Any], str], finite: NonFiniteFlow | None = None) -> None:
         super().__init__()
-        self._lines, self._name = lines, name
+        self._lines, self._name, self._finite = lines, name, finite
         self._behind = WeakTensorKeyDictionary()  # of values without a graph
         self._went_into = WeakTensorKeyDictionary()  # value, with or without a graph -> the cuts that it depends on
         self._chose = WeakTensorKeyDictionary()  # the same, where it depends on them only by what indices chose
@@ -113,10 +116,18 @@ class LineageMode(TorchFunctionMode):
         self._watch_parameters()
         self.__enter__()
 
+    def end(self) -> None:
+        """Measure no more. What `begin` has put around torch's classes stays."""
+        self.__exit__(None, None, None)
+        for handle in self._handles:
+            handle.remove()
+
     def called(self, n: int, outputs: Any = ()) -> None:
         """The backward call n on these begins, and it is not the one that is asked for."""
         self._cleared.clear()
         self._zero_flow.before_call(n, outputs)
+        if self._finite is not None:
+            self._finite.before_call(n, outputs)
         for one in tensors_in((outputs,)):
             for cut in self._went_into.get(one, ()):
                 cut.used = True
@@ -136,11 +147,19 @@ class LineageMode(TorchFunctionMode):
 
         torch.optim.Optimizer.__init__ = init  # type: ignore[method-assign, assignment]
         torch.optim.Optimizer.zero_grad = zero_grad  # type: ignore[method-assign]
-        self._handle = register_optimizer_step_post_hook(self._step)
+        self._handles = [register_optimizer_step_post_hook(self._step)]
+        if self._finite is not None:
+            self._handles.append(register_optimizer_step_pre_hook(self._before_step))
+
+    def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if self._finite is not None:
+            self._finite.before_step(_held(optimizer))
 
     def _step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        parameters = [one for group in optimizer.param_groups for one in group["params"]]
+        parameters = _held(optimizer)
         self._zero_flow.step(parameters)
+        if self._finite is not None:
+            self._finite.step(optimizer, parameters, self._name, self._lines())
         if optimizer in self._stepped:
             return
         self._stepped.add(optimizer)
@@ -208,6 +227,8 @@ class LineageMode(TorchFunctionMode):
                 self._numbers_leave(cut, result)
             return
         every = [args[0]] if by == "__setitem__" else list(tensors_in((result,)))
+        if self._finite is not None:
+            self._finite.operation(by, (args, kwargs), every, self._lines)
         outputs = [one for one in every if not one.requires_grad]
         into = (by.endswith("_") and not by.endswith("__")) or by == "__setitem__"
         if by in _SAME or by == "copy_":
@@ -338,12 +359,17 @@ class LineageMode(TorchFunctionMode):
             FrozenModule(name, self._switched_off.get(first, ())) for name, first in _modules_of(meant, frames)
         )
         everything = tuple(_as_measured(cut, wanted) for cut in sorted(self._cuts.values(), key=lambda cut: cut.last))
-        return Lineage(call, root, frozen, everything, self._zero_flow.found())
+        found = self._finite.found if self._finite is not None else None
+        return Lineage(call, root, frozen, everything, self._zero_flow.found(), found)
 
     def _wanted(self) -> set[int]:
         """The ids of the parameters that the optimizer of this call trains."""
         asked = [one for ref in self._cleared if (one := ref()) is not None] or list(self._optimizers)
         return {id(parameter) for one in asked for group in one.param_groups for parameter in group["params"]}
+
+
+def _held(optimizer: Any) -> list[Any]:
+    return [one for group in optimizer.param_groups for one in group["params"]]
 
 
 def _taken(cuts: Iterable[_Cut]) -> None:

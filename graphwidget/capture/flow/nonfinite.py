@@ -16,7 +16,7 @@ import torch
 from graphwidget import torch_internals as ti
 from graphwidget.model import Forecast, Node, NodeFacts, NonFinite, Snapshot
 
-__all__ = ["first_nonfinite"]
+__all__ = ["first_nonfinite", "values_there"]
 
 
 _MODULE_HOOK = "BackwardHookFunction"  # the node around a module with full backward hooks
@@ -236,7 +236,7 @@ def _backward(root: Any, nodes: list[Any], index: _Index) -> NonFinite:
         return NonFinite()
     node, bad, nr = found[0]
     shown = index.node(node)
-    kept = _values_there(node, bad)
+    held = _values_at(node, bad)
     return NonFinite(
         "backward",
         bad.value,
@@ -244,19 +244,23 @@ def _backward(root: Any, nodes: list[Any], index: _Index) -> NonFinite:
         shown,
         shown.place if shown is not None else None,
         *bad[1:],
-        because=("All gradients that went in are finite.", *kept),
+        because=("All gradients that went in are finite.", *([f"There it had saved {held}."] if held else [])),
     )
 
 
-def _values_there(node: Any, bad: _Bad) -> Iterator[str]:
-    """What the node saved at the same position."""
+def values_there(node: Any, gradient: Any) -> str:
+    """What a node saved where its gradient is not finite: ```self` 0``; empty: nothing of that form, or it is."""
+    bad = _bad(gradient)
+    return _values_at(node, bad) if bad is not None else ""
+
+
+def _values_at(node: Any, bad: _Bad) -> str:
     known = []
     for shown, tensor in _held(node):
         if ti.has_plain_values(tensor) and len(ti.shape_of(tensor)) == len(bad.at) and ti.count_of(tensor) == bad.size:
             with torch.no_grad(), ti.quiet():
                 known.append(f"`{shown}` {tensor.detach()[bad.at].item():.4g}")
-    if known:
-        yield f"There it had saved {', '.join(known)}."
+    return ", ".join(known)
 
 
 @contextmanager

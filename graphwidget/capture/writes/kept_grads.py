@@ -49,6 +49,10 @@ class _Followed:
         if not self.steps & (self.steps - 1) or self.place is None:
             self.place, self.calls_then = where(), calls()
 
+    def is_gone_at_once(self) -> bool:
+        """Whether the parameter is gone after one step: a line may make steps for other leaves, too."""
+        return self.steps == 1 and not self.cleared and self.parameter() is None
+
     def call(self, ended: bool) -> None:
         """A backward call begins, or has ended. It adds to a gradient at most once."""
         grad, now = self._now()
@@ -80,12 +84,12 @@ class KeptGrads:
         `by_hand`: it is one of a line that wrote to these parameters, perhaps to one after another.
         """
         known = self._followed.get(id(optimizer))
-        if known is not None and known.optimizer() is optimizer:
+        if known is not None and known.optimizer() is optimizer and not known.is_gone_at_once():
             parameter = known.parameter()
             if not by_hand or any(one is parameter for one in parameters):
                 known.step(where, self.calls)
             return
-        if len(self._followed) >= MAX_OPTIMIZERS:
+        if known is None and len(self._followed) >= MAX_OPTIMIZERS:
             return
         for parameter in parameters:
             grad = internals.grad(parameter)
@@ -103,11 +107,18 @@ class KeptGrads:
         for one in tuple(self._followed.values()):
             one.call(ended)
 
-    def changed(self, grad: Any) -> None:
-        """Note that a gradient was written to without a trace in its version."""
-        for one in self._followed.values():
-            if one.grad() is grad:
-                one.cleared += MANY
+    def changed(self, tensor: Any, unseen: bool) -> None:
+        """Note a write that the version of a gradient does not show.
+
+        `unseen`: no version shows it, as of ``w.grad.data.zero_()``. Else another tensor on its memory may have counted
+        it for itself: ``g = w.grad.data; g.zero_()``.
+        """
+        storage = internals.storage_of(tensor) if self._followed else None
+        for one in self._followed.values() if storage is not None else ():
+            grad = one.grad()
+            if grad is not None and internals.storage_of(grad) == storage:
+                if unseen or version_of(grad) != version_of(tensor):
+                    one.cleared += MANY
 
     def forget(self, tensor: Any) -> None:
         """Drop every reference to a tensor: its optimizer is followed anew."""

@@ -18,6 +18,7 @@ from graphwidget.capture.owners import reading
 from graphwidget.capture.writes.kept_grads import KeptGrads
 from graphwidget.capture.writes.log import WriteLog
 from graphwidget.capture.writes.lost_grads import LostGrads
+from graphwidget.capture.writes.nonfinite import NonFiniteSteps
 from graphwidget.capture.writes.starved import Starved
 from graphwidget.capture.writes.unheld import Unheld
 from graphwidget.capture.writes.watched import WatchedTensors
@@ -117,7 +118,7 @@ class OptimizerSteps:
         self.idle: dict[int, Write] = {}
         self.starved, self.unheld = Starved(watched), Unheld(watched)
         self.kept_grads, self.lost_grads = KeptGrads(watched, log.calls), LostGrads(watched, log.calls)
-        self.zero_grads = ZeroGrads()
+        self.zero_grads, self.nonfinite = ZeroGrads(), NonFiniteSteps(watched)
 
     def install(self) -> None:
         """Begin to record steps, if torch's optimizers are loaded."""
@@ -190,6 +191,7 @@ class OptimizerSteps:
         self.kept_grads.step(optimizer, parameters, place_now)
         self.lost_grads.step(optimizer, parameters, place_now)
         self.zero_grads.step(optimizer, parameters)
+        self.nonfinite.step(optimizer, parameters, place_now)
         if self._is_usual(optimizer, parameters, frame):
             return
         self._usual.pop(id(optimizer), None)

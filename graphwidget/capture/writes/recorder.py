@@ -39,7 +39,15 @@ from graphwidget.capture.writes.statements import CellStatements, Statement
 from graphwidget.capture.writes.steps_by_hand import StepsByHand
 from graphwidget.capture.writes.through_data import Target, targets_of, written
 from graphwidget.capture.writes.watched import MAX_WATCHED, WatchedTensors, version_of
-from graphwidget.model import KeptGradients, LostGradients, Place, StarvedParameters, UnheldLeaf, Write
+from graphwidget.model import (
+    KeptGradients,
+    LostGradients,
+    NonFiniteParameters,
+    Place,
+    StarvedParameters,
+    UnheldLeaf,
+    Write,
+)
 
 __all__ = ["WriteRecorder"]
 
@@ -129,6 +137,10 @@ class WriteRecorder:
     def lost_grads(self) -> tuple[LostGradients, ...]:
         """Return parameters whose gradients were cleared before a step of their optimizer used them."""
         return self.steps.lost_grads.found()
+
+    def nonfinite(self) -> tuple[NonFiniteParameters, ...]:
+        """Return the parameters of optimizers that are not finite. It reads their values: not in a loop."""
+        return self.steps.nonfinite.found()
 
     def zero_grads(self) -> bool:
         """Return whether a step was made by gradients of zeros. It reads those that are there now: not in a loop."""
@@ -270,9 +282,9 @@ class WriteRecorder:
         """Note what a line has written to that may be a parameter, or a gradient."""
         with internals.quiet():
             unseen = [tensor for one in ended.hidden if (tensor := one.ref()) is not None]
-            for tensor in unseen:
-                self.by_hand.cleared(tensor)
             tensors = [*(tensor for _, tensor in changed), *unseen]
+            for at, tensor in enumerate(tensors):
+                self.by_hand.cleared(tensor, at >= len(changed))
             self.by_hand.wrote(ended.statement, tensors, lambda: self._place(ended, frame))
 
     def _compare_running(self, running: _Armed) -> None:

@@ -47,9 +47,9 @@ class StepsByHand:
         self.unheld.written(leaves, again, where)
         self.kept_grads.step(statement, leaves, where, by_hand=True)
 
-    def cleared(self, tensor: Any) -> None:
-        """Note a write that PyTorch does not count, which may have cleared a gradient: ``w.grad.data.zero_()``."""
-        self.kept_grads.changed(tensor)
+    def cleared(self, tensor: Any, unseen: bool) -> None:
+        """Note a write that may have cleared a gradient, as `KeptGrads.changed`."""
+        self.kept_grads.changed(tensor, unseen)
 
     def forget(self, tensor: Any) -> None:
         """Drop every reference to a tensor."""

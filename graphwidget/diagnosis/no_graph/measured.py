@@ -22,7 +22,7 @@ from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import place_of, short, where
 from graphwidget.model import BackwardCall, CellRun, Fix, FrozenModule, Lineage, MeasuredCut, Place, Record, TextLine
 
-__all__ = ["TAKING", "causes", "cut_at", "is_measured", "is_measured_at", "statement_of"]
+__all__ = ["TAKING", "causes", "cut_at", "is_measured", "is_measured_at", "place_at", "statement_of"]
 
 # Operations of which the second result has no graph, and other names of operations that a line may use.
 _PAIRS = ("max", "min", "sort", "topk", "median", "kthvalue", "mode")
@@ -93,6 +93,12 @@ def statement_of(record: Record, place: Place | None) -> tuple[CellRun, ast.stmt
     if place is None or place.line is None:
         return None
     return next(_statements(record, (TextLine(place.cell, place.file, place.line),)), None)
+
+
+def place_at(record: Record, lines: tuple[TextLine, ...]) -> Place | None:
+    """The innermost of some lines; None: its text is not known."""
+    found = ((_run_of(record, line), line.line) for line in lines)
+    return next((place_of(run, line) for run, line in found if run is not None), None)
 
 
 def cut_at(record: Record, measured: MeasuredCut) -> Cut | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["FrozenModule", "Lineage", "MeasuredCut", "MeasuredZeros", "TextLine"]
+__all__ = ["FrozenModule", "Lineage", "MeasuredCut", "MeasuredNonFinite", "MeasuredZeros", "TextLine"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,50 @@ class MeasuredZeros:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredNonFinite:
+    """The first step of an optimizer that made parameters something else than finite numbers.
+
+    Attributes
+    ----------
+    value
+        What they became: ``"nan"``, ``"inf"`` or ``"-inf"``.
+    paths
+        Names of these parameters, as far as they have some.
+    step, stepped
+        Which step of its optimizer it was, from 1, and the lines that were running.
+    stage
+        Where the first value that is not finite came from, in the call that gave the gradient: ``"forward"``, an
+        operation made it, and the root of the call is not finite; ``"written"``, the same, but the operation was given
+        such a number, or no tensor at all; ``"given"``, the same, but no operation made it;
+        ``"backward"``, the root is finite, and a node passed it on, although what arrived there is finite; ``"step"``:
+        the gradients were finite. Empty: unknown.
+    call
+        The n of that call; None: unknown.
+    by, made
+        The name of the operation or of the node, and the lines that ran it, the innermost first.
+    what
+        That first value.
+    behind, behind_made
+        Of a nan that an operation made of an infinite value: the operation that made this one, and its lines.
+    held
+        What the node had saved at the place of the first such gradient: ```self` 0``.
+    """
+
+    value: str
+    paths: tuple[str, ...]
+    step: int
+    stepped: tuple[TextLine, ...] = ()
+    stage: str = ""
+    call: int | None = None
+    by: str = ""
+    made: tuple[TextLine, ...] = ()
+    what: str = ""
+    behind: str = ""
+    behind_made: tuple[TextLine, ...] = ()
+    held: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class FrozenModule:
     """A module of which parameters that should be trained do not require grad.
 
@@ -122,6 +166,8 @@ class Lineage:
         All cuts, in their order.
     zeros
         Nodes that let no gradient but zero pass.
+    nonfinite
+        The first step that made parameters something else than finite; None: none did, or it was not looked for.
     """
 
     call: int | None
@@ -129,3 +175,4 @@ class Lineage:
     frozen: tuple[FrozenModule, ...] = ()
     cuts: tuple[MeasuredCut, ...] = ()
     zeros: tuple[MeasuredZeros, ...] = ()
+    nonfinite: MeasuredNonFinite | None = None

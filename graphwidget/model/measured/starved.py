@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from graphwidget.model.graph.parts import Place
 
-__all__ = ["KeptGradients", "LostGradients", "StarvedParameters", "UnheldLeaf"]
+__all__ = ["KeptGradients", "LostGradients", "NonFiniteParameters", "StarvedParameters", "UnheldLeaf"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +82,18 @@ class LostGradients:
     lost: int
     used: int
     often: int
+
+
+@dataclass(frozen=True, slots=True)
+class NonFiniteParameters:
+    """Parameters of an optimizer that are not finite after its steps.
+
+    `value`: ``"nan"`` if one of them is, else ``"inf"`` or ``"-inf"``. `paths` name them, as far as they have names.
+    `place` is that of an early step after which one was seen; None: it was seen only at the end. `steps`: how many
+    there were.
+    """
+
+    place: Place | None
+    paths: tuple[str, ...]
+    value: str
+    steps: int

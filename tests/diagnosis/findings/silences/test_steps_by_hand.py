@@ -41,6 +41,44 @@ def test_a_step_by_hand_goes_by_the_sum_of_all_passes(name: str) -> None:
     assert " ".join(" ".join(edit.new for edit in found.fixes[0].edits).split()) == clearing
 
 
+INNER = (
+    "def infer(t, steps):\n    z = torch.zeros(8, 3, requires_grad=True)\n    for _ in range(steps):\n"
+    "        (net(z).squeeze(-1) - t).pow(2).mean().backward()\n        "
+)
+INNER_STEPS = {
+    "data": "z.data = z.data - 0.1 * z.grad",
+    "some elements": "grad = z.grad.detach()\n        z.data[2:] -= 0.1 * grad[2:]",
+    "elements of the leaf": "with torch.no_grad():\n            z[2:] -= 0.1 * z.grad[2:]",
+    "over two names": "g = z.grad\n        step = -0.1 * g.sign()\n        z.data.add_(step)",
+    "one call on another": "with torch.no_grad():\n            z.sub_(0.1 * z.grad).clamp_(-1, 1)",
+}
+
+
+@pytest.mark.parametrize("name", INNER_STEPS)
+def test_a_leaf_of_a_function_that_no_optimizer_holds(name: str) -> None:
+    passes = "for n in (1, 3, 3):\n    z = infer(t, n)\n    net.zero_grad()"
+    (found,) = findings_of(DATA, INNER + INNER_STEPS[name], passes)
+    assert found.tensor == "z"
+    assert [edit.new.strip() for edit in found.fixes[0].edits] == ["z.grad = None"]
+
+
+CLEARING = {
+    "set to None": "z.grad = None",
+    "deleted": "del z.grad",
+    "zeros": "torch.zero_(z.grad)",
+    "by another name": "g = z.grad\n        g.zero_()",
+    "where PyTorch does not count": "g = z.grad.data\n        g.zero_()",
+    "a new leaf": "z = z.detach().requires_grad_()",
+}
+
+
+@pytest.mark.parametrize("name", CLEARING)
+@pytest.mark.parametrize("step", INNER_STEPS)
+def test_a_leaf_of_a_function_that_is_cleared(name: str, step: str) -> None:
+    cells = (DATA, f"{INNER}{INNER_STEPS[step]}\n        {CLEARING[name]}", "for _ in range(3):\n    infer(t, 3)")
+    assert said(*cells) == []
+
+
 CHANGES_NOTHING = {
     "the loop's name": (EACH + "p = p - 0.1 * p.grad", "p -= 0.1 * p.grad"),
     "the loop's name, with a graph": (

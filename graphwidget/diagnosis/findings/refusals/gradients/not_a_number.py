@@ -8,11 +8,11 @@ from graphwidget.diagnosis.findings.failed_node import recorded_at
 from graphwidget.diagnosis.wording import at, root_name, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Record, Snapshot
 
-__all__ = ["of_call"]
+__all__ = ["POLES", "of_call"]
 
 _NODE = re.compile(r"Function '(\w+)' returned nan values in its (\d+)")
 # Operations whose derivative is infinite or undefined at a value where they are defined themselves.
-_POLES = {
+POLES = {
     "Sqrt": "the derivative of a root is infinite at 0",
     "Rsqrt": "a reciprocal root is infinite at 0",
     "Log": "the logarithm is infinite at 0",
@@ -103,7 +103,7 @@ def _pole(graph: Snapshot, node: int) -> tuple[int | None, str | None]:
             break
         name = graph.name_of(at).split("Backward", 1)[0]
         # A power's own derivative is finite unless its exponent is below 1, which is not known here.
-        if name in _POLES and not (name == "Pow" and _giver(graph, at) is not None):
-            return at, _POLES[name]
+        if name in POLES and not (name == "Pow" and _giver(graph, at) is not None):
+            return at, POLES[name]
         at = _giver(graph, at)
     return None, None

@@ -19,7 +19,7 @@ __all__ = ["call_before", "changes_grads", "find", "is_never_cleared", "owner_of
 # Text that changes a `.grad` in place: then the same tensor may hold another gradient.
 _CHANGES_GRADS = re.compile(
     r"set_to_none\s*=\s*False|\bgrad(?:\.data)?\.(?:zero|fill|copy|mul|div|detach|sub|lerp)_\(|"
-    r"\bgrad(?:\.data)?(?:\[[^\]]*\])?\s*[*/]?=(?!=)|_foreach_(?:zero|mul)_"
+    r"\bgrad(?:\.data)?(?:\[[^\]]*\])?\s*[*/]=|(?:\.grad|\bgrad(?:\.data|\[[^\]]*\]))\s*=(?!=)|_foreach_(?:zero|mul)_"
 )
 _CLEARS = re.compile(r"zero_?\(|zeros_like")
 

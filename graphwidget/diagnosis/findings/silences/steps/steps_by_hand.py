@@ -18,6 +18,9 @@ from graphwidget.model import BackwardCall, Finding, Fix, KeptGradients, Place, 
 
 __all__ = ["find"]
 
+_IN_PLACE = re.compile(r"[^_]_$")
+_INDEX = re.compile(r"\[[^\]]*\]")
+
 
 def find(record: Record) -> Iterator[Finding]:
     """Yield one finding for the lines of each function that go by growing gradients, and for each leaf left out."""
@@ -49,7 +52,7 @@ def _never_cleared(record: Record) -> Iterator[Finding]:
         if is_never_cleared(record, kept) and _goes_by_gradients(text, statement):
             inside = syntax.function_at(text, statement.lineno)
             key = (spot[0], inside[1].lineno if inside is not None else 0)
-            together.setdefault(key, []).append(_Step(kept, statement, _target(statement)))
+            together.setdefault(key, []).append(_Step(kept, statement, _target(statement, spoken(kept.path))))
     for (cell, _), steps in together.items():
         call = call_before(record, steps[0].kept)
         if call is not None:
@@ -57,26 +60,31 @@ def _never_cleared(record: Record) -> Iterator[Finding]:
 
 
 def _goes_by_gradients(text: str, statement: ast.stmt) -> bool:
-    """Whether a line reads a `.grad`, or a name that its function was given one by."""
+    """Whether a line reads a `.grad`, or a name that its function computed from one."""
     if _reads_grad(statement):
         return True
     inside = syntax.function_at(text, statement.lineno)
     tree = inside[1] if inside is not None else syntax.parse(text)
-    read = syntax.names_read(statement)
-    for one in ast.walk(tree) if tree is not None else ():
-        if isinstance(one, (ast.Assign, ast.For)) and _reads_grad(syntax.given(one)):
-            bound = syntax.bound(one.target) if isinstance(one, ast.For) else syntax.bound(one)
-            if bound & read:
-                return True
-    return False
+    nodes = list(ast.walk(tree)) if tree is not None else []
+    gives = [one for one in nodes if isinstance(one, (ast.Assign, ast.For))]
+    own, known, before = root_of(_target(statement)), set[str](), -1
+    while len(known) > before:
+        before = len(known)
+        for one in gives:
+            if _reads_grad(syntax.given(one)) or not known.isdisjoint(syntax.names_in(syntax.given(one))):
+                known |= syntax.bound(one.target if isinstance(one, ast.For) else one) - {own}
+    return not known.isdisjoint(syntax.names_read(statement))
 
 
 def _reads_grad(node: ast.AST) -> bool:
     return any(isinstance(one, ast.Attribute) and one.attr == "grad" for one in ast.walk(node))
 
 
-def _target(statement: ast.stmt) -> str:
-    """``w`` of ``w -= lr * w.grad``, of ``w.data.sub_(…)`` and of ``w.data = …``; empty if it cannot be read."""
+def _target(statement: ast.stmt, path: str = "") -> str:
+    """``w`` of ``w -= lr * w.grad``, ``w.data.sub_(…)``, ``w.data[0] = …`` and ``w[0] -= w.grad[0]``.
+
+    Empty if it cannot be read. `path`: what is written to was known by this name.
+    """
     if isinstance(statement, ast.AugAssign):
         node: ast.expr = statement.target
     elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
@@ -86,12 +94,28 @@ def _target(statement: ast.stmt) -> str:
         if not isinstance(function, ast.Attribute) or ast.unparse(function).startswith("torch."):
             return ""
         node = function.value
+        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _IN_PLACE.search(node.func.attr):
+            node = node.func.value  # `w.sub_(…).clamp_(…)`
     else:
         return ""
-    while isinstance(node, ast.Attribute) and node.attr == "data":
-        node = node.value
-    whole = ast.unparse(node)
+    whole = _leaf(node, statement, path)
     return whole if is_assignable(whole) else ""
+
+
+def _leaf(written: ast.expr, statement: ast.stmt, path: str) -> str:
+    """The leaf whose values an expression is: its elements may be written to, or those of a list of leaves."""
+    parts = [written]
+    while isinstance(part := parts[-1], (ast.Attribute, ast.Subscript)):
+        parts.append(part.value)
+    of_data = [one.value for one in parts if isinstance(one, ast.Attribute) and one.attr == "data"]
+    if of_data:
+        return ast.unparse(of_data[-1])
+    if not isinstance(written, ast.Subscript):
+        return ast.unparse(written)
+    read = {ast.unparse(n.value) for n in ast.walk(statement) if isinstance(n, ast.Attribute) and n.attr == "grad"}
+    shown = list(map(ast.unparse, parts))
+    named = [one for one in shown if _INDEX.sub("[]", one) == _INDEX.sub("[]", path)]
+    return next(iter([one for one in shown if one in read] or named), "")
 
 
 def _adding_up(record: Record, cell: int | None, steps: list[_Step], call: BackwardCall) -> Finding:
