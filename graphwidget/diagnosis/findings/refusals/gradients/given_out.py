@@ -182,8 +182,10 @@ class _Given:
     @property
     def may_be_bound(self) -> bool:
         """Whether all that reads the variable finds it, if the line binds it to another tensor."""
+        if self._is_argument:
+            return False
         if isinstance(self._base, ast.Attribute) or self._function is None or self._made:
-            return not self._is_argument
+            return True
         return not self._outside and all(one.lineno > self._statement.lineno for one in self._inside)
 
     @property
