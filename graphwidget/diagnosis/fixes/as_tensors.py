@@ -11,7 +11,7 @@ from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.model import TextEdit
 
-__all__ = ["edits", "makes_tensor", "replacements", "taken_by"]
+__all__ = ["edits", "in_numpy", "lacking", "makes_tensor", "replacements", "taken_by"]
 
 _OF_TORCH = frozenset(
     "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp exp2 expm1 log log2 log10 log1p sqrt pow "
@@ -19,7 +19,17 @@ _OF_TORCH = frozenset(
 )
 _OTHERWISE = {"fabs": "abs"}
 _STACK = ast.Attribute(ast.Name("torch", ast.Load()), "stack", ast.Load())
-_PACKING = ("torch.tensor", "torch.as_tensor", "torch.Tensor", "torch.FloatTensor")
+_PACKING = ("torch.tensor", "torch.as_tensor", "torch.Tensor", "torch.FloatTensor", "torch.from_numpy")
+# Functions of NumPy that torch has under the same name, and what is called otherwise there.
+_MAKING = frozenset({"zeros", "ones", "full", "empty"})
+_OF_NUMPY = (
+    _OF_TORCH
+    | _MAKING
+    | frozenset("abs sum mean prod square sign maximum minimum where matmul dot outer zeros_like ones_like".split())
+)
+_LISTED = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
+_STACKING = ("array", "asarray", "stack")
+_WAYS_OUT = ("detach", "cpu", "numpy", "tolist")
 
 
 def taken_by(statement: ast.AST) -> list[str]:
@@ -28,12 +38,18 @@ def taken_by(statement: ast.AST) -> list[str]:
     return list(dict.fromkeys(name for call in calls if (name := _taking(call))))
 
 
+def in_numpy(node: ast.AST) -> str:
+    """A call of NumPy as it is written: ``np.exp``; empty: it is none."""
+    name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+    return name if re.fullmatch(r"(np|numpy)(\.\w+)+", name) else ""
+
+
 def makes_tensor(statement: ast.AST) -> bool:
     """Whether a statement makes a tensor of numbers."""
     return any(isinstance(node, ast.Call) and _packed(node) is not None for node in ast.walk(statement))
 
 
-def replacements(text: str, statement: ast.AST) -> list[str]:
+def replacements(text: str, statement: ast.AST, *, arrays: bool = False) -> list[str]:
     """What an edit would do, as parts of a sentence."""
     found = []
     for name in taken_by(statement):
@@ -44,25 +60,51 @@ def replacements(text: str, statement: ast.AST) -> list[str]:
         made = [_Computing(text).visit(copy.deepcopy(one)) for one in calls]
         new = "torch.stack" if any("torch.stack" in ast.unparse(one) for one in made) else "torch.as_tensor"
         found.append(f"`{new}` in place of `{ast.unparse(calls[0].func)}`")
+    for name in filter(None, map(in_numpy, ast.walk(statement))) if arrays else ():
+        new = _counterpart(name)
+        found.append(f"`{new}` in place of `{name}`" if new else f"no `{name}`")
     return found
 
 
-def edits(cell: int | None, text: str, statement: ast.stmt) -> Edits:
-    """Write a statement with tensors; none where something in it has no counterpart."""
+def lacking(statement: ast.AST) -> bool:
+    """Whether a statement computes by a function of NumPy that torch does not have."""
+    return any(name and not _counterpart(name) for name in map(in_numpy, ast.walk(statement)))
+
+
+def edits(cell: int | None, text: str, statement: ast.stmt, *, arrays: bool = False) -> Edits:
+    """Write a statement with tensors; none where something in it has no counterpart.
+
+    `arrays`: also what NumPy computes there.
+    """
     found: list[TextEdit] = []
-    for call in _outermost(statement):
+    if arrays and lacking(statement):
+        return ()
+    for call in _outermost(statement, arrays):
         new = _Computing(text).visit(copy.deepcopy(call))
-        found += text_edit.replace_node(cell, text, call, _in_brackets(new))
+        if in_numpy(call) and isinstance(new, ast.Call) and ast.unparse(_given(new)) == ast.unparse(_given(call)):
+            found += text_edit.replace_node(cell, text, call.func, ast.unparse(new.func))
+        else:
+            found += text_edit.replace_node(cell, text, call, _in_brackets(new))
     return tuple(found)
 
 
-def _outermost(node: ast.AST) -> Iterator[ast.Call]:
+def _given(call: ast.Call) -> ast.Call:
+    return ast.Call(ast.Name("f", ast.Load()), call.args, call.keywords)
+
+
+def _outermost(node: ast.AST, arrays: bool = False) -> Iterator[ast.Call]:
     """The calls to be replaced that are inside of no other."""
-    if isinstance(node, ast.Call) and (_taking(node) or _packed(node) is not None):
+    if isinstance(node, ast.Call) and (_taking(node) or _packed(node) is not None or (arrays and in_numpy(node))):
         yield node
         return
     for child in ast.iter_child_nodes(node):
-        yield from _outermost(child)
+        yield from _outermost(child, arrays)
+
+
+def _counterpart(name: str) -> str:
+    """The function of torch that does what one of NumPy does, called in the same way; empty: there is none."""
+    last = name.partition(".")[2]
+    return "torch.stack" if last in _STACKING else f"torch.{last}" if last in _OF_NUMPY else ""
 
 
 def _taking(call: ast.Call) -> str:
@@ -70,7 +112,8 @@ def _taking(call: ast.Call) -> str:
     given = any(not isinstance(one, ast.Constant) for one in call.args)
     if (name == "float" or _in_torch(name)) and given:
         return name
-    return "item" if isinstance(call.func, ast.Attribute) and call.func.attr == "item" and not call.args else ""
+    out = isinstance(call.func, ast.Attribute) and not call.args and call.func.attr in ("item", "numpy")
+    return ast.unparse(call.func).rsplit(".", 1)[-1] if out else ""
 
 
 def _in_torch(name: str) -> str:
@@ -100,13 +143,27 @@ class _Computing(ast.NodeTransformer):
             return ast.Call(ast.Attribute(new, "to", ast.Load()), dtype, []) if dtype else new
         if name == "float":
             return node.args[0]
-        if name == "item" and isinstance(node.func, ast.Attribute):
-            return node.func.value
+        if name in ("item", "numpy") and isinstance(node.func, ast.Attribute):
+            return _computed(node.func.value)
+        if in_numpy(node):
+            return self._in_torch(node)
         if name:
             function = ast.parse(_in_torch(name), mode="eval").body
             given = [_as_tensor(node.args[0]), *node.args[1:]]
             return ast.Call(function, [*map(_as_tensor, given)] if len(given) > 1 else given, [])
         return node
+
+    def _in_torch(self, node: ast.Call) -> ast.expr:
+        """What NumPy computes, by torch. A table takes the kind of numbers that is torch's own."""
+        function = ast.parse(_counterpart(in_numpy(node)), mode="eval").body
+        if ast.unparse(function) == "torch.stack":
+            return (
+                self._stacked(node.args[0]) if isinstance(node.args[0], _LISTED) else ast.Call(function, node.args, [])
+            )
+        kept = [one for one in node.keywords if one.arg != "dtype"]
+        given = [self._stacked(one) if isinstance(one, _LISTED) else one for one in node.args]
+        making = ast.unparse(function).rpartition(".")[2] in _MAKING
+        return ast.Call(function, node.args if making else given, kept)
 
     def _stacked(self, node: ast.expr) -> ast.expr:
         if isinstance(node, (ast.List, ast.Tuple)):
@@ -117,6 +174,13 @@ class _Computing(ast.NodeTransformer):
             elt = node.elt if _is_value(node.elt) else self._stacked(node.elt)
             return ast.Call(_STACK, [ast.ListComp(elt, node.generators)], [])
         return ast.Call(_STACK, [node], []) if _is_list(self._text, node) else _as_tensor(node)
+
+
+def _computed(node: ast.expr) -> ast.expr:
+    """What was taken out of the graph: ``x`` of ``x.detach().cpu()``."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _WAYS_OUT:
+        node = node.func.value
+    return node
 
 
 def _is_value(node: ast.expr) -> bool:

@@ -76,10 +76,19 @@ def changes(record: Record, edit: Collection[str]) -> Iterator[Change]:
     """What an edit deletes or rebinds, except by lines of the program that it only moves or repeats."""
     own = {_plainly(line) for run in record.runs.values() for line in source.lines_of(run.source)}
     removed = [step[2:].strip() for step in edit if step.startswith("- ")]
-    rebound = {name for line in removed for s in _statements([line]) for name in source.targets(s)}
+    before = list(_statements(removed))
+    rebound = {name for s in before for name in (*source.targets(s), *_given_out(s))}
     new = [step[2:] for step in edit if step.startswith("+ ") and _plainly(step[2:]) not in own]
     for statement in _statements(new):
         yield from (change for change in _of_statement(statement) if change.path not in rebound)
+
+
+def _given_out(statement: ast.stmt) -> Iterator[str]:
+    """What calls of a statement overwrite: ``table`` in ``torch.stack(rows, out=table)``."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.keyword) and node.arg == "out":
+            several = node.value.elts if isinstance(node.value, (ast.Tuple, ast.List)) else [node.value]
+            yield from map(ast.unparse, several)
 
 
 def _plainly(line: str) -> str:

@@ -44,6 +44,12 @@ def test_what_the_edit_moves_or_rewrites_is_the_program_s_own():
     assert not destroyed("+ net = Net()", "  h = net(x)")
 
 
+def test_what_a_line_overwrites_by_out_may_be_bound_instead():
+    assert destroyed("- torch.mm(a, b)", "+ state = torch.mm(a, b)")
+    assert not destroyed("- torch.mm(a, b, out=state)", "+ state = torch.mm(a, b)")
+    assert not destroyed("- torch.max(a, 1, out=(state, w))", "+ state, w = torch.max(a, 1)")
+
+
 def test_a_name_that_is_read_later_is_not_deleted():
     assert destroyed("+ del temp", text=CELL + "print(temp[-1])\n")
     assert destroyed("+ del temp", text="def show():\n    print(temp)\n" + CELL, at=None)

@@ -52,6 +52,41 @@ def test_where_no_number_gets_there_the_text_stays_the_witness() -> None:
     assert "Python number" not in found.text
 
 
+TABLE = (
+    "import numpy as np\n"
+    "def best(*paths):\n    z = np.array(paths)\n    return {}(np.exp(z).sum())\n"
+    "def knapsack(worth):\n    table = np.zeros(len(worth) + 1)\n    seen = np.arange(3)\n"
+    "    for i in range(len(worth)):\n"
+    "        table[i + 1] = worth[i].item() + best(table[i], table[i - 1])\n"
+    "    return torch.tensor(table[-1])"
+)
+
+
+def test_a_table_of_numpy_becomes_one_of_torch_and_so_do_the_functions_that_read_it() -> None:
+    found = measured(
+        W, TABLE.format("np.log"), "loss = knapsack(w * torch.ones(3))\nloss.backward()", lines=(9,), by="item"
+    )
+    edited = text_edit.apply(TABLE.format("np.log"), found.fixes[0].edits)
+    assert "table = torch.zeros(len(worth) + 1)" in edited and "worth[i] + best(" in edited
+    assert "z = torch.stack(paths)" in edited and "torch.log(torch.exp(z).sum())" in edited
+    assert "seen = np.arange(3)" in edited and "torch.as_tensor(table[-1])" in edited
+
+
+def test_where_torch_has_no_such_function_the_words_say_where_numpy_computes() -> None:
+    found = measured(
+        W, TABLE.format("np.nan_to_num"), "loss = knapsack(w * torch.ones(3))\nloss.backward()", lines=(9,), by="item"
+    )
+    assert not found.fixes[0].edits and "no NumPy (In[2], line 4)" in found.fixes[0].text
+
+
+def test_an_array_that_is_taken_is_told_as_one() -> None:
+    function = "import numpy as np\ndef norm(x):\n    a = x.detach().cpu().numpy()\n    return torch.tensor(np.sqrt(a))"
+    found = measured(W, function, "loss = norm(w)\nloss.backward()", lines=(3,), by="detach")
+    assert "`numpy` takes an array out of what is computed from `w`" in found.text
+    edited = text_edit.apply(function, found.fixes[0].edits)
+    assert "a = x\n" in edited and "np.sqrt" not in edited
+
+
 def test_a_parameter_of_several_that_gets_no_gradient() -> None:
     function = "def turn(x):\n    s = math.sin(x)\n    return torch.tensor([s, s])"
     loop = "for _ in range(3):\n    opt.zero_grad()\n    (turn(w).sum() * v).backward()\n    opt.step()"

@@ -6,6 +6,7 @@ import re
 
 from graphwidget.diagnosis.findings.failed_node import recorded_at
 from graphwidget.diagnosis.findings.failure import Failure
+from graphwidget.diagnosis.findings.refusals.gradients import given_out
 from graphwidget.diagnosis.wording import at, opening, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Snapshot, torch_messages
 
@@ -56,7 +57,10 @@ def of_cell(failure: Failure) -> Finding | None:
     """A line that applied such an operation, and was refused; None: it was a call, which is told itself."""
     if any(call.error == failure.run.error for call in failure.record.calls if call.result == "raised"):
         return None
-    headline, why, fix = _what(failure.run.error or "", at(failure.place))
+    message = failure.run.error or ""
+    if "out=" in message:
+        return given_out.of_given_out(failure, _operation(message)[0])
+    headline, why, fix = _what(message, at(failure.place))
     given = failure.given
     return failure.finding(
         headline, f"{short(failure.text)} ({where(failure.place)}) applied it. {why}{' ' if given else ''}{given}", fix
@@ -75,13 +79,6 @@ def _what(message: str, spot: tuple[int, int] | None) -> tuple[str, str, Fix]:
     operation, argument = _operation(message)
     forward = _BACKWARD.sub("", operation)
     shown = f"`{forward}`" if operation else "An operation"
-    if "out=" in message:
-        text = "Leave out `out=`: the operation then returns a new tensor, which has a graph."
-        return (
-            f"{shown} cannot write into `out=` here.",
-            "An operation that writes into a given tensor is not recorded, and one of its arguments requires grad.",
-            Fix("out_of_place", text, False, spot),
-        )
     if "forward AD" in message:
         text = "Take the derivative backwards: `torch.func.vjp`, `jacrev`, or `backward`."
         fix = Fix("differentiable_op", text, False, spot)
