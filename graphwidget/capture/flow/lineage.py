@@ -117,11 +117,19 @@ class LineageMode(TorchFunctionMode):
         """The backward call n on these begins, and it is not the one that is asked for."""
         self._cleared.clear()
         self._zero_flow.before_call(n, outputs)
-        for one in tensors_in((outputs,)):
-            for cut in self._went_into.get(one, ()):
-                cut.used = True
-            for cut in self._chose.get(one, ()):
-                cut.chosen = True
+        self._begin_at(outputs)
+
+    def _begin_at(self, outputs: Any) -> set[_Cut]:
+        """Note that a call begins at these. Returns the cuts that they depend on."""
+        values, choices = (
+            {cut for one in tensors_in((outputs,)) for cut in cuts.get(one, ())}
+            for cuts in (self._went_into, self._chose)
+        )
+        for cut in values:
+            cut.used = True
+        for cut in choices:
+            cut.chosen = True
+        return values | choices
 
     def _watch_optimizers(self) -> None:
         made, cleared = torch.optim.Optimizer.__init__, torch.optim.Optimizer.zero_grad
@@ -316,13 +324,15 @@ class LineageMode(TorchFunctionMode):
 
     # ------------------------------------------------------------------ the answer
 
-    def measured(self, call: int | None, outputs: Any = (), frames: Iterable[FrameType] = ()) -> Lineage:
+    def measured(
+        self, call: int | None, outputs: Any = (), frames: Iterable[FrameType] = (), inputs: Iterable[Any] = ()
+    ) -> Lineage:
         """What is known now.
 
         Parameters
         ----------
-        call, outputs
-            The n and the roots of the call that is about to fail.
+        call, outputs, inputs
+            The n, the roots and the inputs of the call that is about to fail.
         frames
             Those of the user's own code that is running.
         """
@@ -337,7 +347,12 @@ class LineageMode(TorchFunctionMode):
         frozen = tuple(
             FrozenModule(name, self._switched_off.get(first, ())) for name, first in _modules_of(meant, frames)
         )
-        everything = tuple(_as_measured(cut, wanted) for cut in sorted(self._cuts.values(), key=lambda cut: cut.last))
+        asked = [*inputs]
+        reached = self._begin_at(outputs) if asked else set[_Cut]()
+        everything = tuple(
+            _as_measured(cut, wanted, asked if cut in reached else ())
+            for cut in sorted(self._cuts.values(), key=lambda cut: cut.last)
+        )
         return Lineage(call, root, frozen, everything, self._zero_flow.found())
 
     def _wanted(self) -> set[int]:
@@ -352,8 +367,9 @@ def _taken(cuts: Iterable[_Cut]) -> None:
         cut.used = cut.used or None
 
 
-def _as_measured(cut: _Cut, wanted: set[int]) -> MeasuredCut:
+def _as_measured(cut: _Cut, wanted: set[int], inputs: Iterable[Any] = ()) -> MeasuredCut:
     alive = [one for ref in cut.leaves.values() if (one := ref()) is not None]
+    asked = tuple(at for at, given in enumerate(inputs) if any(one is given for one in alive))
     known, copies = (tuple(sorted(filter(None, one.values()))) for one in (cut.names, cut.copies))
     trained = any(id(one) in wanted for one in alive)
     return MeasuredCut(
@@ -367,6 +383,7 @@ def _as_measured(cut: _Cut, wanted: set[int]) -> MeasuredCut:
         cut.used,
         copies,
         cut.chosen,
+        asked,
     )
 
 
