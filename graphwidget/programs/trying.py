@@ -71,6 +71,7 @@ class _Watch:
         self._values: list[float] = []
         self._mode: LineageMode | None = None
         self._outputs: Any = None  # of the call at which it was stopped
+        self._inputs: Sequence[Any] = ()  # the same
         self._no_graph: Lineage | None = None  # of the last call on roots without a graph
         self._busy = _thread.allocate_lock()
 
@@ -99,11 +100,11 @@ class _Watch:
         time.sleep(max(0.0, min(self._job.seconds, self._job.until - time.time())))
         self.stop("time", self._tracker)
 
-    def _before_call(self, n: int, outputs: Any) -> None:
+    def _before_call(self, n: int, outputs: Any, inputs: Any) -> None:
         if os.getpid() != self._process:
             return
         if self._job.calls is not None and n >= self._job.calls:
-            self._outputs = outputs
+            self._outputs, self._inputs = outputs, _each(inputs)
             self.stop("enough", self._tracker)
         if self._mode is not None:
             if not any(getattr(one, "requires_grad", True) for one in _each(outputs)):
@@ -151,11 +152,11 @@ class _Watch:
     def _measured(self) -> str:
         """Where values left the graph."""
         call = self._job.calls if self._outputs is not None else None
-        return json.dumps(asdict(self._lineage(call, self._outputs)))
+        return json.dumps(asdict(self._lineage(call, self._outputs, self._inputs)))
 
-    def _lineage(self, call: int | None, outputs: Any = ()) -> Lineage:
+    def _lineage(self, call: int | None, outputs: Any = (), inputs: Sequence[Any] = ()) -> Lineage:
         frames = self._tracker.provenance.cell_frames(sys._getframe())
-        return self._mode.measured(call, outputs, frames) if self._mode is not None else Lineage(call)
+        return self._mode.measured(call, outputs, frames, inputs) if self._mode is not None else Lineage(call)
 
     def _by_place(self, tracker: Any) -> dict[str, list[float]]:
         found: dict[str, list[float]] = {}

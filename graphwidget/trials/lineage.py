@@ -107,6 +107,7 @@ def _cuts(found: list[Mapping[str, Any]]) -> tuple[MeasuredCut, ...]:
             one["used"],
             tuple(one["copies"]),
             one["chosen"],
+            tuple(one["asked"]),
         )
         for one in found
     )

@@ -285,3 +285,18 @@ def test_a_layer_called_without_grad_mode_from_two_lines_is_cut_at_each(program:
     program.mode.called(0, (torch.ones(3, requires_grad=True) * kept[1]).sum())
     cuts = [one for one in program.measured(torch.zeros(1)).cuts if one.by == "mul"]
     assert [(one.lines[-1].line, one.used) for one in cuts] == [(7, False), (8, True)]
+
+
+def test_the_inputs_that_were_cut_off_on_the_way_to_a_root_are_known(program: Program) -> None:
+    table, scale = nn.Embedding(5, 2), torch.ones(2, requires_grad=True)
+    ids, other = (torch.ones(3, requires_grad=True) for _ in range(2))
+    program.at(1)
+    rows = table(ids.long())
+    program.at(2)
+    shown = other.long()
+    program.at(3)
+    root = (rows * scale.detach()).sum()
+    lineage = program.mode.measured(0, (root,), (), (ids, other, scale))
+    cuts = {one.lines[0].line: (one.by, one.asked, one.used, one.chosen) for one in lineage.cuts}
+    assert cuts == {1: ("long", (0,), False, True), 2: ("long", (), False, False), 3: ("detach", (2,), True, False)}
+    assert not shown.requires_grad

@@ -124,7 +124,7 @@ class CallLog:
         self.running: dict[int, PendingCall] = {}
         self._layer: ti.Layer = {}  # what is around the engine while calls are recorded
         self.elsewhere = NOWHERE  # the place of calls made outside of cells
-        self.begins: Callable[[int, Any], None] | None = None  # called with the n and the outputs of a call before it
+        self.begins: Callable[[int, Any, Any], None] | None = None  # called before a call: its n, outputs and inputs
 
     @property
     def watched_from(self) -> int:
@@ -216,7 +216,7 @@ class CallLog:
         if ti.in_backward(self):
             return self._before_inner(outputs, args, kwargs)
         if self.begins is not None:
-            self.begins(self.count, outputs)
+            self.begins(self.count, outputs, _inputs(args))
         frame = sys._getframe(3)
         pending = self._pending(args, kwargs, frame)
         self.count += 1
@@ -283,8 +283,7 @@ class CallLog:
         )
 
     def _graph_of(self, outputs: Any, args: tuple[Any, ...], *holdings: Any, **how: Any) -> Snapshot:
-        inputs = args[3] if len(args) > 3 and args[3] else ()
-        return self.reader.of_call(outputs, inputs, *holdings, **how)
+        return self.reader.of_call(outputs, _inputs(args), *holdings, **how)
 
     # ------------------------------------------------------------ after
 
@@ -434,6 +433,11 @@ class CallLog:
             if one.order in swapped and self.hues.is_present(one):
                 known[n] = replace(one, order=swapped[one.order])
         return replace(call, order=swapped.get(call.order, call.order))
+
+
+def _inputs(args: tuple[Any, ...]) -> Any:
+    """Return the inputs that the engine was given; empty: none."""
+    return args[3] if len(args) > 3 and args[3] else ()
 
 
 def _runs_everything(pending: PendingCall, error: BaseException | None) -> bool:

@@ -16,7 +16,7 @@ from graphwidget import torch_internals as ti
 from graphwidget.capture.errors import modules, trainable
 from graphwidget.capture.lines.cells import Book
 from graphwidget.capture.owners import reading
-from graphwidget.model import Scene, Sight, Value
+from graphwidget.model import Scene, Sight, Value, torch_messages
 
 __all__ = ["of_call", "of_error"]
 
@@ -27,6 +27,8 @@ _PATH = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\])*")
 _STEP = re.compile(r"\w+|\[\d+\]")
 _SEQUENCES, _PLAIN = (tuple, list, dict), (int, float, bool, str)
 _DECORATED = "torch/utils/_contextlib.py"  # a frame of this file runs a function that a grad mode decorates
+_AUTOGRAD = "torch/autograd/__init__.py"
+_ROOTS = {"backward": "tensors", "grad": "outputs"}  # the arguments of its functions that are roots
 _APPLYING = "torch/autograd/function.py"  # its `apply` runs the `forward` of a custom Function
 
 
@@ -74,7 +76,23 @@ def of_error(error: BaseException, book: Book, texts: Sequence[str]) -> Scene:
     found = list(_inwards(error.__traceback__))
     frames = [one for one, _ in found]
     facts = modules.facts(_message(error), frames, _objects(frames[::-1], book))
-    return Scene(None, tuple(_sights(found[::-1], book, texts)), **facts)
+    return Scene(None, tuple(_sights(found[::-1], book, texts)), refused=_refused(_message(error), frames), **facts)
+
+
+def _refused(message: str, frames: Sequence[FrameType]) -> Value | None:
+    """Return the root that a call refused because it is no single number; None: unknown, or another error."""
+    if not torch_messages.says(message, torch_messages.NOT_SCALAR):
+        return None
+    given: Any = None
+    for frame in reversed(frames):
+        name = _ROOTS.get(frame.f_code.co_name)
+        if name is not None and _is_of(frame, _AUTOGRAD):
+            given = dict(reading.locals_of(frame)).get(name)
+            break
+    roots = given if type(given) in (list, tuple) else (given,)
+    with ti.quiet():
+        several = [one for one in roots if ti.is_tensor(one) and ti.count_of(one) != 1]
+        return _value(several[0], {}) if len(several) == 1 else None
 
 
 def _message(error: BaseException) -> str:

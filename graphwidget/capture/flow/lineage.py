@@ -128,11 +128,19 @@ class LineageMode(TorchFunctionMode):
         self._zero_flow.before_call(n, outputs)
         if self._finite is not None:
             self._finite.before_call(n, outputs)
-        for one in tensors_in((outputs,)):
-            for cut in self._went_into.get(one, ()):
-                cut.used = True
-            for cut in self._chose.get(one, ()):
-                cut.chosen = True
+        self._begin_at(outputs)
+
+    def _begin_at(self, outputs: Any) -> set[_Cut]:
+        """Note that a call begins at these. Returns the cuts that they depend on."""
+        values, choices = (
+            {cut for one in tensors_in((outputs,)) for cut in cuts.get(one, ())}
+            for cuts in (self._went_into, self._chose)
+        )
+        for cut in values:
+            cut.used = True
+        for cut in choices:
+            cut.chosen = True
+        return values | choices
 
     def _watch_optimizers(self) -> None:
         made, cleared = torch.optim.Optimizer.__init__, torch.optim.Optimizer.zero_grad
@@ -337,13 +345,15 @@ class LineageMode(TorchFunctionMode):
 
     # ------------------------------------------------------------------ the answer
 
-    def measured(self, call: int | None, outputs: Any = (), frames: Iterable[FrameType] = ()) -> Lineage:
+    def measured(
+        self, call: int | None, outputs: Any = (), frames: Iterable[FrameType] = (), inputs: Iterable[Any] = ()
+    ) -> Lineage:
         """What is known now.
 
         Parameters
         ----------
-        call, outputs
-            The n and the roots of the call that is about to fail.
+        call, outputs, inputs
+            The n, the roots and the inputs of the call that is about to fail.
         frames
             Those of the user's own code that is running.
         """
@@ -358,7 +368,12 @@ class LineageMode(TorchFunctionMode):
         frozen = tuple(
             FrozenModule(name, self._switched_off.get(first, ())) for name, first in _modules_of(meant, frames)
         )
-        everything = tuple(_as_measured(cut, wanted) for cut in sorted(self._cuts.values(), key=lambda cut: cut.last))
+        asked = [*inputs]
+        reached = self._begin_at(outputs) if asked else set[_Cut]()
+        everything = tuple(
+            _as_measured(cut, wanted, asked if cut in reached else ())
+            for cut in sorted(self._cuts.values(), key=lambda cut: cut.last)
+        )
         found = self._finite.found if self._finite is not None else None
         return Lineage(call, root, frozen, everything, self._zero_flow.found(), found)
 
@@ -378,8 +393,9 @@ def _taken(cuts: Iterable[_Cut]) -> None:
         cut.used = cut.used or None
 
 
-def _as_measured(cut: _Cut, wanted: set[int]) -> MeasuredCut:
+def _as_measured(cut: _Cut, wanted: set[int], inputs: Iterable[Any] = ()) -> MeasuredCut:
     alive = [one for ref in cut.leaves.values() if (one := ref()) is not None]
+    asked = tuple(at for at, given in enumerate(inputs) if any(one is given for one in alive))
     known, copies = (tuple(sorted(filter(None, one.values()))) for one in (cut.names, cut.copies))
     trained = any(id(one) in wanted for one in alive)
     return MeasuredCut(
@@ -393,6 +409,7 @@ def _as_measured(cut: _Cut, wanted: set[int]) -> MeasuredCut:
         cut.used,
         copies,
         cut.chosen,
+        asked,
     )
 
 

@@ -38,6 +38,7 @@ class _Seen:
         self.parameter = issubclass(type(leaf), torch.nn.Parameter)
         self.place: Place | None = None
         self.orphans: tuple[tuple[int, ...], ...] = ()
+        self.waiting = False  # an optimizer that has made no step held it
         self.grad, self.grad_version, self.grows = weakref.ref(grad), version_of(grad), True
 
     def again(self, grad: Any) -> None:
@@ -135,8 +136,8 @@ class Unheld:
                 continue
             seen.again(grad)
             if place is None:
-                place, orphans = where(), self._orphans()
-            seen.place, seen.orphans = place, orphans
+                place, orphans, held = where(), self._orphans(), _held_by_any_optimizer()
+            seen.place, seen.orphans, seen.waiting = place, orphans, id(leaf) in held
         return new
 
     def _orphans(self) -> tuple[tuple[int, ...], ...]:
@@ -160,15 +161,16 @@ class Unheld:
         Beside steps by hand not what waits for an optimizer: it was made for that, and has not come to its first step.
         """
         found = []
-        waiting = _held_by_any_optimizer() if self._seen and not self._optimizers else frozenset[int]()
+        held = _held_by_any_optimizer() if self._seen else frozenset[int]()
         for seen in self._seen.values():
             leaf = seen.leaf()
             same = leaf is None or (version_of(leaf) == seen.version and not self._is_held(leaf))
-            if seen.times > 1 and seen.place is not None and same and id(leaf) not in waiting:
-                by_hand, uniform = not self._optimizers, leaf is not None and _is_uniform(leaf)
+            by_hand, waiting = not self._optimizers, seen.waiting or id(leaf) in held
+            if seen.times > 1 and seen.place is not None and same and not (by_hand and waiting):
+                uniform = leaf is not None and _is_uniform(leaf)
                 grows = seen.grows and leaf is not None and is_zero(internals.leaf_and_grad(leaf)[1]) is False
                 dims = len(internals.shape_of(leaf)) if leaf is not None else -1
-                facts = (seen.orphans, seen.parameter, by_hand, uniform, grows, dims)
+                facts = (seen.orphans, seen.parameter, by_hand, uniform, grows, dims, waiting)
                 found.append(UnheldLeaf(seen.path, seen.place, *facts))
         return tuple(found)
 

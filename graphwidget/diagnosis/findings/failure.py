@@ -57,9 +57,15 @@ class Failure:
     def node(self, name: str) -> int | None:
         """Return the node that computed a variable, now or at the error; for a leaf, its AccumulateGrad."""
         graph, value = self.record.snapshot, self.value(name)
-        if value is not None and value.number >= 0 and value.number in graph.seq:
-            return graph.seq.index(value.number)
+        measured = self.node_of(value) if value is not None else None
+        if measured is not None:
+            return measured
         return next((owner.node for owner in graph.owners if self._means(owner.path, name)), None)
+
+    def node_of(self, value: Value) -> int | None:
+        """Return the node that computed a measured tensor, as far as it is still there."""
+        graph = self.record.snapshot
+        return graph.seq.index(value.number) if value.number >= 0 and value.number in graph.seq else None
 
     def _means(self, path: str, name: str) -> bool:
         """Whether `name` in the line refers to an owner's path, and not to a local variable that hides it."""

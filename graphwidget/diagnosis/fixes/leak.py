@@ -15,6 +15,7 @@ from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.containers import EMPTY
 from graphwidget.diagnosis.source.detaching import detached
 from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.paths import is_code, local
 from graphwidget.diagnosis.wording import at, names, outer_at, place_of, root_name, short, spoken, where
 from graphwidget.model import BackwardCall, CellRun, Fix, Owner, Record, Snapshot
@@ -125,7 +126,7 @@ def keep_numbers(record: Record, holder: str, owners: tuple[Owner, ...], graph: 
     inside = {owner.path[len(base) :] for owner in owners}
     name = source.last_name(spoken(holder))
     for run in _cells(record):
-        found = containers.detached_in(run.cell, run.source, name, inside)
+        found = containers.detached_in(run.cell, run.source, name, inside, Cells.of(record).texts.values())
         ran = _functions_around(run, graph, owners) if graph is not None else set[int]()
         found = [one for one in found if _function_at(run, one[0]) in ran] or found
         if not found or run.cell is None:
@@ -239,7 +240,7 @@ def _cut_each_time(record: Record, pile: Pile) -> Fix | None:
             continue  # it has no graph there: a line writes one into it
         here = f"In[{run.cell}], line {statement.lineno}"
         if isinstance(statement, ast.AugAssign):
-            edits = containers.detached_value(run.cell, run.source, statement.value)
+            edits = _without_graph(record, run, statement.value)
             free = not needed(record, last, {(run.cell, statement.lineno)})
             text = f"Write {short(text_edit.new_text(run.source, edits))} ({here}).{'' if free else _UNLESS}"
             return Fix("detach", text, free, (run.cell, statement.lineno), _NONE, edits=edits)
@@ -276,7 +277,7 @@ def _cut_what_is_written(record: Record, pile: Pile) -> Fix | None:
     (last,) = lasts
     for statement in source.statements_at(run.source, place.line or 0)[-1:]:
         given = _put_into(statement, last) or _added_to(statement, last) or inplace.values_written(statement, last)
-        edits = tuple(edit for one in given for edit in containers.detached_value(run.cell, run.source, one))
+        edits = tuple(edit for one in given for edit in _without_graph(record, run, one))
         if not edits and last in map(source.last_name, source.targets(statement)):
             inside = {local(owner.path).rpartition(last)[2] for owner in pile.owners}
             edits = containers.detached_parts(run.cell, run.source, source.given(statement), inside - {""})
@@ -306,16 +307,23 @@ def _cut_the_update(record: Record, pile: Pile) -> Fix | None:
     names = {local(path) for path in pile.paths}
     if len(targets) != 1 or targets[0] not in before or targets[0] in names or isinstance(value, _DISPLAYS):
         return None
-    edits = containers.detached_value(run.cell, run.source, value)
+    edits = _without_graph(record, run, value)
     free = not needed(record, source.last_name(targets[0]), {(run.cell, statement.lineno)})
     shown = short(text_edit.new_text(run.source, edits))
     text = f"Write {shown} (In[{run.cell}], line {statement.lineno}).{'' if free else _UNLESS}"
     return Fix("detach", text, free, (run.cell, statement.lineno), _NONE, edits=edits)
 
 
+def _without_graph(record: Record, run: CellRun, value: ast.expr) -> Edits:
+    """An expression detached, for all calls of its function."""
+    return containers.detached_value(run.cell, run.source, value, Cells.of(record).texts.values())
+
+
 def _added_to(statement: ast.stmt, last: str) -> list[ast.expr]:
-    """What a statement adds to an attribute of that name: `x` in ``self.total = self.total + x``."""
+    """What a statement adds to an attribute of that name: `x` in ``self.total = self.total + x``, and in ``+= x``."""
     value, put = getattr(statement, "value", None), list(source.targets(statement))
+    if isinstance(statement, ast.AugAssign) and put and "." in put[0] and source.last_name(put[0]) == last:
+        return [statement.value] if isinstance(statement.op, (ast.Add, ast.Sub)) else []
     if not isinstance(statement, ast.Assign) or not isinstance(value, ast.BinOp) or len(put) != 1:
         return []
     if "." not in put[0] or source.last_name(put[0]) != last or not isinstance(value.op, (ast.Add, ast.Sub)):

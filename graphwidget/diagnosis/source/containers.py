@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.number_arguments import detached_where_tensor
 from graphwidget.diagnosis.source.paths import Steps, steps
 from graphwidget.model import TextEdit
 
@@ -54,13 +55,17 @@ def _is_empty(value: ast.expr) -> bool:
     return called.endswith("deque")
 
 
-def detached_in(cell: int | None, text: str, holder: str, inside: Iterable[str]) -> list[tuple[int, text_edit.Edits]]:
+def detached_in(
+    cell: int | None, text: str, holder: str, inside: Iterable[str], callers: Iterable[str] = ()
+) -> list[tuple[int, text_edit.Edits]]:
     """The lines that put tensors into `holder`, each with the edits that make it put them in detached.
 
     Parameters
     ----------
     inside
         Where in it they are found: ``[0]``; ``['loss'][3]``; ``[7].h``.
+    callers
+        As in `detached_value`.
     """
     wanted = [steps(f"_{path}")[1:] for path in inside]
     found: dict[int, text_edit.Edits] = {}
@@ -74,7 +79,7 @@ def detached_in(cell: int | None, text: str, holder: str, inside: Iterable[str])
                 found[value.lineno] = (TextEdit(start, start, "one.detach() for one in ", cell),)
             continue
         rests = {path[passed:] for path in wanted if len(path) >= passed and _leads(put.keys, path)}
-        edits = _detached(cell, text, value, rests)
+        edits = _detached(cell, text, value, rests, callers)
         if edits:
             found[value.lineno] = edits
     return sorted(found.items())
@@ -189,20 +194,22 @@ def _leads(keys: list[ast.expr], path: Steps) -> bool:
     return all(not isinstance(key, ast.Constant) or f"[{key.value!r}]" == step for key, step in zip(keys, path))
 
 
-def _detached(cell: int | None, text: str, value: ast.AST, rests: set[Steps]) -> text_edit.Edits:
+def _detached(
+    cell: int | None, text: str, value: ast.AST, rests: set[Steps], callers: Iterable[str] = ()
+) -> text_edit.Edits:
     """`value` detached, or those of its parts that are at `rests` in it."""
     if rests and isinstance(value, (ast.Name, ast.Attribute)) and all(map(_is_key, rests)):
         each = f"{{k: v.detach() if hasattr(v, 'detach') else v for k, v in {ast.unparse(value)}.items()}}"
         return text_edit.replace_node(cell, text, value, each)
     if () in rests:
-        return () if isinstance(value, ast.Constant) else detached_value(cell, text, value)
+        return () if isinstance(value, ast.Constant) else detached_value(cell, text, value, callers)
     steps_ = {rest[0] for rest in rests}
     ends = _parts(value, {step for step in steps_ if (step,) in rests})
-    edits = [edit for part in ends for edit in _detached(cell, text, part, {()})]
+    edits = [edit for part in ends for edit in _detached(cell, text, part, {()}, callers)]
     for step in sorted(steps_):
         further = {rest[1:] for rest in rests if rest[0] == step and len(rest) > 1}
         parts = _parts(value, {step}) if further else []
-        edits += [edit for part in parts if part not in ends for edit in _detached(cell, text, part, further)]
+        edits += [edit for part in parts if part not in ends for edit in _detached(cell, text, part, further, callers)]
     return tuple(edits)
 
 
@@ -216,8 +223,18 @@ def detached_parts(cell: int | None, text: str, value: ast.AST, inside: Iterable
     return _detached(cell, text, value, {steps(f"_{path}")[1:] for path in inside})
 
 
-def detached_value(cell: int | None, text: str, value: ast.AST) -> text_edit.Edits:
-    """An expression with ``.detach()`` behind it, in brackets where it needs them."""
+def detached_value(cell: int | None, text: str, value: ast.AST, callers: Iterable[str] = ()) -> text_edit.Edits:
+    """An expression with ``.detach()`` behind it, in brackets where it needs them.
+
+    Parameters
+    ----------
+    callers
+        The texts that may call the function around it. An argument that is a number in some calls is asked first.
+    """
+    asked = detached_where_tensor(callers, text, value)
+    if asked:
+        new = {name: form[1:-1] if name is value else form for name, form in asked.items()}
+        return tuple(edit for name, form in new.items() for edit in text_edit.replace_node(cell, text, name, form))
     start, end = text_edit.span(text, value)
     if isinstance(value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
         return (TextEdit(end, end, ".detach()", cell),)

@@ -45,6 +45,9 @@ class MeasuredCut:
         each worker computes with a copy.
     chosen
         Whether a backward call began at something that was chosen by indices computed from what the operation returned.
+    asked
+        Which inputs of the call that failed are among the leaves, by their positions, where its root was computed from
+        what the operation returned, or chosen by it.
     """
 
     lines: tuple[TextLine, ...]
@@ -57,6 +60,7 @@ class MeasuredCut:
     used: bool | None = None
     copies: tuple[str, ...] = ()
     chosen: bool = False
+    asked: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,8 @@ class Scene:
         Names of computed tensors that modules keep. Only of errors of a copy.
     recomputed
         What a checkpoint saved otherwise when it ran again; None: unknown, or another error.
+    refused
+        The root that was refused because it is no single number. Only of such errors; None: another one, or unknown.
     """
 
     grad_mode: bool | None = None
@@ -126,6 +128,7 @@ class Scene:
     computed: tuple[str, ...] = ()
     recomputed: Recomputed | None = None
     inference_mode: bool = False
+    refused: Value | None = None
 
     def value(self, name: str) -> Value | None:
         """The variable of a name in the line that raised."""

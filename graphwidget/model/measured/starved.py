@@ -34,6 +34,7 @@ class UnheldLeaf:
     of the program wrote to other leaves that had a gradient. `uniform`: it is small, and all its values are equal (a
     single one is a round number), so nothing that was learned elsewhere is in it. `grows`: its `.grad` was one tensor
     whenever it was looked at, had been added to, and is not zero. `dims`: how many dimensions it has; -1: unknown.
+    `waiting`: an optimizer that has made no step holds it.
     """
 
     path: str
@@ -44,6 +45,7 @@ class UnheldLeaf:
     uniform: bool = False
     grows: bool = False
     dims: int = -1
+    waiting: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,11 @@ import gc
 import weakref
 
 import pytest
+import torch
 from cells import Notebook
+
+from graphwidget.capture.errors.scene import of_error
+from graphwidget.capture.lines.cells import Book
 
 SETUP = """
 net = torch.nn.Linear(2, 1)
@@ -116,3 +120,19 @@ def test_an_error_that_no_call_raised_is_measured_from_its_traceback():
     scene = notebook.tracker.record().runs[0].scene
     notebook.tracker.stop()
     assert scene.grad_mode is None and scene.value("t").view_of == ""
+
+
+@pytest.mark.parametrize(
+    ("call", "shape"),
+    [
+        (lambda w: (w * 2).view(1, 3).backward(), (1, 3)),
+        (lambda w: torch.autograd.grad([w.sum(), (w * 2).view(3, 1)], w), (3, 1)),
+        (lambda w: torch.autograd.grad([w * 2, w * 3], w), None),  # which one is not known
+        (lambda w: w.detach().sum().backward(), None),
+    ],
+)
+def test_the_root_of_several_values_is_measured_where_no_variable_has_it(call, shape):
+    with pytest.raises(RuntimeError) as raised:
+        call(torch.ones(3, requires_grad=True))
+    refused = of_error(raised.value, Book(), ()).refused
+    assert (refused and refused.shape) == shape

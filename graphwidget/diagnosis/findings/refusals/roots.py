@@ -25,7 +25,8 @@ def of_several_values(failure: Failure) -> Finding:
     called, name = start(failure)
     shown = f"`{name}`" if name else "The root"
     ref = failure.tensor(name)
-    shape = failure.shape(name)
+    refused = failure.run.scene.refused
+    shape = refused.shape if refused is not None else failure.shape(name)
     size = f"{prod(shape)} values, of shape {list(shape)}" if shape else "several values"
     simple = name is not None and not isinstance(source.expression_of(name), (ast.BinOp, ast.UnaryOp))
     one = f"{name}.sum()" if simple else f"({name}).sum()" if name else "sum()"
@@ -52,7 +53,10 @@ def of_several_values(failure: Failure) -> Finding:
 
 def _made(failure: Failure, name: str | None) -> str:
     """A sentence about the line that made a root of several values, and about its ``reduction='none'``."""
+    refused = failure.run.scene.refused
     node = failure.computed(name) if name else None
+    if node is None and refused is not None:
+        node = failure.node_of(refused)
     place = failure.record.snapshot.place_of(node) if node is not None else None
     if place is None or not place.source or at(place) == at(failure.place):
         return ""

@@ -1,6 +1,11 @@
 """An input that was not used: the line ahead of it that cuts, and what to do where an optimizer holds it."""
 
-from told import findings_of
+from dataclasses import replace
+
+from told import findings_of, record_of
+
+from graphwidget.diagnosis.diagnose import diagnose
+from graphwidget.model import Lineage, MeasuredCut, TextLine
 
 DATA = (
     "x, t = torch.ones(6, 4), torch.full((6, 3), 1 / 3, requires_grad=True)\nnet = nn.Linear(4, 3)\n"
@@ -95,3 +100,29 @@ def test_an_element_that_is_kept_is_named_with_the_line_that_stores_it() -> None
     (found,) = findings_of(cache, ATTACK.format(first=filled).replace("norm(w)", "cache['n']"))
     assert "`cache['n']`" in found.text and found.made_at is not None and found.made_at.line == 3
     assert not any(fix.edits for fix in found.fixes)
+
+
+WORDS = (
+    "class Reader(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.table = nn.Embedding(9, 3)\n"
+    "    def forward(self, ids, scale):\n        found = self.table(ids.long())\n        return found.sum((1, 2)) * scale\n"
+    "reader = Reader()\ngiven = [torch.ones(2, 4, requires_grad=True), torch.ones(2, requires_grad=True)]\n"
+    "def saliency(run, *parts):\n    return torch.autograd.grad(run(*parts).sum(), parts)"
+)
+ASKS = "print(*saliency(reader, *given))"
+
+
+def test_what_only_chooses_rows_of_a_table_was_used_and_has_no_derivative() -> None:
+    record = record_of(WORDS, ASKS)
+    chose = MeasuredCut((TextLine(1, None, 6), TextLine(1, None, 11)), "long", True, chosen=True, asked=(0,))
+    lineage = Lineage(record.calls[-1].n, cuts=(chose,))
+    (found,) = diagnose(replace(record, lineage=lineage))
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 6)
+    assert "uses what comes from it, and whole numbers have no derivative." in found.text
+    assert [fix.id for fix in found.fixes] == ["find_the_cut"] and "of what is chosen" in found.fixes[0].text
+
+
+def test_another_input_that_was_cut_off_is_not_the_cause() -> None:
+    record = record_of(WORDS, ASKS)
+    cut = MeasuredCut((TextLine(1, None, 7),), "detach", True, used=True, asked=(1,))
+    lineage = Lineage(record.calls[-1].n, cuts=(cut,))
+    assert diagnose(replace(record, lineage=lineage)) == diagnose(record)

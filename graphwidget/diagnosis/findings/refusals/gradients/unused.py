@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 from graphwidget.diagnosis.findings.refusals.gradients.adapted import adapted
 from graphwidget.diagnosis.findings.refusals.gradients.below import below, node_then
+from graphwidget.diagnosis.findings.refusals.gradients.cut_off import cut_ahead, cut_off, uncut
 from graphwidget.diagnosis.findings.refusals.gradients.kept import kept_from_before
 from graphwidget.diagnosis.findings.refusals.gradients.linear import linear_in
 from graphwidget.diagnosis.findings.refusals.makers import line_that_made
-from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cause import expression
 from graphwidget.diagnosis.no_graph.cutting import cuts_in
 from graphwidget.diagnosis.no_graph.origins import Cut, Origins
 from graphwidget.diagnosis.no_graph.values import Spot, Values
-from graphwidget.diagnosis.no_graph.way_forward import cuts_behind, why_cut
+from graphwidget.diagnosis.no_graph.way_forward import why_cut
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
@@ -56,9 +56,9 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         _leaf_root(record, call, start, root, shown, name)
         or _as_why(kept_from_before(record, call, asked, root, shown))
         or _stepped(record, call, asked, root, shown)
-        or _cut(record, call, root, name, shown)
+        or _cut_there(record, call, index, root, name, shown)
         or _as_why(linear_in(record, call, asked, root, shown))
-        or _cut_ahead(record, asked, root, shown)
+        or _as_why(cut_ahead(record, asked, root, shown))
         or _left_out(record, call, root, name, shown)
     )
     instead = "" if start is not None and start.is_leaf else _reached_instead(record, call, root)
@@ -173,6 +173,14 @@ def _write_between(record: Record, earlier: BackwardCall, call: BackwardCall, pa
     return found[-1] if found else None
 
 
+def _cut_there(record: Record, call: BackwardCall, index: int, root: str, name: str | None, shown: str) -> _Why | None:
+    """The line that cuts off the input, as the text shows it where the measurement does not name another one."""
+    written, measured = _cut(record, call, root, name, shown), _as_why(cut_off(record, call, index, root, shown))
+    if written is not None and (measured is None or at(written.place) == at(measured.place)):
+        return written
+    return measured
+
+
 def _cut(record: Record, call: BackwardCall, root: str, name: str | None, shown: str) -> _Why | None:
     """A line on the way back from the root that cuts off the input."""
     if name is None:
@@ -192,22 +200,7 @@ def _cut(record: Record, call: BackwardCall, root: str, name: str | None, shown:
         f"No path leads from `{root}` to {shown}. {short(ast.unparse(cut.statement))} ({where(place)}) computes a "
         f"part of it from {shown}, {how}."
     )
-    return _Why(text, place, (_uncut(cut, place),))
-
-
-def _uncut(cut: Cut, place: Place) -> Fix:
-    """Do without what cuts: take the line out of its block, or the operation out of the line."""
-    cell, text, statement = cut.run.cell, cut.run.source, cut.statement
-    edits: text_edit.Edits = ()
-    if isinstance(cut.around, ast.With):
-        edits = restore_graph.out_of_with(cell, text, cut.around, statement)
-    elif cut.around is None and cut.by in ("detach", "data"):
-        edits = restore_graph.without(cell, text, statement, cut.by)
-    elif cut.around is None and _gives_itself(statement, cut.by):
-        edits = text_edit.remove(cell, text, statement)
-    do = f"take the line out of `{cut.by}`" if cut.around is not None else f"do without `{cut.by}` there"
-    id_ = "remove_no_grad" if cut.around is not None else "find_the_cut"
-    return Fix(id_, f"If the gradient is wanted, {do} ({where(place)}).", False, at(place), edits=edits)
+    return _Why(text, place, (uncut(cut, place),))
 
 
 def _makes_the_input(call: BackwardCall, cut: Cut, wanted: set[str]) -> bool:
@@ -238,27 +231,6 @@ def _goes_back(origins: Origins, cut: Cut, wanted: set[str]) -> bool:
         if source.names_in(inner) & wanted:
             return True
     return False
-
-
-def _cut_ahead(record: Record, asked: TensorRef | None, root: str, shown: str) -> _Why | None:
-    """A line on the way forward from a leaf that cuts off what was computed from it."""
-    path = own_path(asked) if asked is not None and asked.is_leaf else None
-    cuts = cuts_behind(record, path) if path is not None else []
-    if not cuts:
-        return None
-    cut = cuts[0]
-    place = place_of(cut.run, cut.statement.lineno)
-    line = f"{short(ast.unparse(cut.statement).split(chr(10), 1)[0])} ({where(place)})"
-    how = f"it runs under `{cut.by}`" if cut.around is not None else why_cut(cut.by)
-    text = f"No path leads from `{root}` to {shown}: {line} uses what comes from it, and {how}."
-    return _Why(text, place, (_uncut(cut, place),))
-
-
-def _gives_itself(statement: ast.stmt, by: str) -> bool:
-    """``label = label.argmax(1)``: without the line, the name keeps what it had."""
-    value = source.given(statement)
-    call = value.func if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) else None
-    return call is not None and call.attr == by and list(source.targets(statement)) == [ast.unparse(call.value)]
 
 
 def _is_trained(record: Record, call: BackwardCall, name: str | None) -> bool:

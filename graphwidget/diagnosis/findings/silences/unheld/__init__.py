@@ -6,6 +6,8 @@ module, of which the leaf is one now; parameters that only an optimizer holds; p
 optimizer and handed to nothing; a loop that sorts parameters into groups by tests, of which none holds for the leaf; or
 a tensor of one value, made to require grad, whose gradient adds up and has no use.
 Of other modules that the loss trains and no optimizer holds it is an information, unless they were never trained.
+
+What an optimizer holds that has made no step is another matter: it may have been going to, before an error.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from graphwidget.diagnosis.findings.silences.unheld.replaced import (
     optimizers_made,
 )
 from graphwidget.diagnosis.findings.silences.unheld.ungrouped import fits_no_test, in_no_group, sortings
+from graphwidget.diagnosis.findings.silences.unheld.waiting import without_a_step
 from graphwidget.model import Finding, Record, UnheldLeaf
 
 __all__ = ["find"]
@@ -35,7 +38,10 @@ def find(record: Record) -> Iterator[Finding]:
     """Yield one finding for the leaves of each reason."""
     contained: dict[int, tuple[Line, list[UnheldLeaf]]] = {}
     left: list[UnheldLeaf] = []
+    yield from without_a_step(record, [leaf for leaf in record.unheld if leaf.waiting])
     for leaf in record.unheld:
+        if leaf.waiting:
+            continue
         line = container(record, leaf)
         if line is not None:
             contained.setdefault(id(line.statement), (line, []))[1].append(leaf)
