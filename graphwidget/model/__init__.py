@@ -35,7 +35,7 @@ from graphwidget.model.graph.parts import (
     spot_text,
 )
 from graphwidget.model.graph.snapshot import Node, SavedTensor, Snapshot
-from graphwidget.model.measured.lineage import FrozenModule, Lineage, MeasuredCut, MeasuredZeros, TextLine
+from graphwidget.model.measured.lineage import INTO_A_LEAF, FrozenModule, Lineage, MeasuredCut, MeasuredZeros, TextLine
 from graphwidget.model.measured.scenes import Recomputed, RunningModule, Scene, Sight, Value
 from graphwidget.model.measured.starved import KeptGradients, StarvedParameters, UnheldLeaf
 from graphwidget.model.nonfinite import NonFinite
@@ -58,6 +58,7 @@ from graphwidget.model.steps import Step, Steps
 from graphwidget.model.verdicts import Verdict
 
 __all__ = [
+    "INTO_A_LEAF",
     "FrozenModule",
     "Lineage",
     "MeasuredCut",

@@ -27,7 +27,7 @@ from graphwidget.trials import overlay
 from graphwidget.trials.account import account_of, most_held
 from graphwidget.trials.rerun import BEGAN, Job
 
-__all__ = ["main"]
+__all__ = ["lines_of", "main"]
 
 _MOST_LOSSES = 64  # values of losses that are kept of a place
 
@@ -88,7 +88,7 @@ class _Watch:
         Path(self._job.account + BEGAN).touch()
         tracker.log.begins = self._before_call
         if self._job.lineage:
-            self._mode = LineageMode(lambda: _lines(tracker), tracker.write_recorder.watched.name)
+            self._mode = LineageMode(lambda: lines_of(tracker), tracker.write_recorder.watched.name)
             self._mode.begin()
         _thread.start_new_thread(self._wait, ())
 
@@ -165,7 +165,7 @@ class _Watch:
         return found
 
 
-def _lines(tracker: Any) -> tuple[TextLine, ...]:
+def lines_of(tracker: Any) -> tuple[TextLine, ...]:
     """The lines of the user's own code that are running, the innermost first."""
     place = tracker.provenance.where(sys._getframe(1))
     stack = (place, *(one for one in reversed(place.stack) if one.line != place.line or one.file != place.file))

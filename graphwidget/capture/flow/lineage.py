@@ -12,6 +12,7 @@ This costs several times what the operations cost. So it is used only where a pr
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,9 +24,11 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from graphwidget.capture.flow.fresh_leaves import FreshLeaves, is_fresh, shares_memory
+from graphwidget.capture.flow.named_modules import modules_of
 from graphwidget.capture.flow.operands import is_index, is_parameter, leaves_behind, name_of, numbers_in, tensors_in
 from graphwidget.capture.flow.zero_gradients import ZeroFlow
-from graphwidget.model import FrozenModule, Lineage, MeasuredCut, TextLine
+from graphwidget.model import INTO_A_LEAF, FrozenModule, Lineage, MeasuredCut, TextLine
 
 __all__ = ["LineageMode"]
 
@@ -95,7 +98,7 @@ class LineageMode(TorchFunctionMode):
         self._chose = WeakTensorKeyDictionary()  # the same, where it depends on them only by what indices chose
         self._same = WeakTensorKeyDictionary()  # `w.detach()`, `w.data` -> the leaf
         self._copied = WeakTensorKeyDictionary()  # leaf -> a leaf whose values were copied into it
-        self._cuts: dict[tuple[tuple[TextLine, ...], str], _Cut] = {}
+        self._cuts: dict[tuple[tuple[TextLine, ...], str, bool], _Cut] = {}  # True: of leaves that were reached
         self._numbers: dict[float, _Cut] = {}
         self._ran = 0
         self._grad_off: tuple[TextLine, ...] = ()  # the lines that switched grad mode off, while it is off
@@ -105,6 +108,7 @@ class LineageMode(TorchFunctionMode):
         self._positions = WeakTensorKeyDictionary()  # parameter -> as in `MeasuredCut.positions`
         self._count = 0  # of optimizers that have made a step, in all
         self._zero_flow = ZeroFlow()
+        self._fresh = FreshLeaves[_Cut](self._optimizers)
         self._cleared: list[weakref.ref[Any]] = []  # whose gradients were cleared since the last call
 
     def begin(self) -> None:
@@ -122,6 +126,9 @@ class LineageMode(TorchFunctionMode):
                 cut.used = True
             for cut in self._chose.get(one, ()):
                 cut.chosen = True
+        for cut in self._fresh.reached(list(tensors_in((outputs,)))):
+            cut.used = True
+            self._join(cut)
 
     def _watch_optimizers(self) -> None:
         made, cleared = torch.optim.Optimizer.__init__, torch.optim.Optimizer.zero_grad
@@ -160,9 +167,14 @@ class LineageMode(TorchFunctionMode):
         made = torch.nn.Parameter.__new__
 
         def new(cls: Any, data: Any = None, *args: Any, **kwargs: Any) -> Any:
-            if isinstance(data, torch.Tensor) and data.grad_fn is not None:
-                self._cut("Parameter", [data], into=False)
-            return made(cls, data, *args, **kwargs)
+            parameter = made(cls, data, *args, **kwargs)
+            # A copy of a module is another one on purpose.
+            if isinstance(data, torch.Tensor) and sys._getframe(1).f_code.co_name != "__deepcopy__":
+                if data.requires_grad and parameter.requires_grad:
+                    self._note_leaf(parameter, "Parameter", [data])
+                else:
+                    self._fresh.note(parameter, self._went_into.get(data, ()))
+            return parameter
 
         torch.nn.Parameter.__new__ = new  # type: ignore[method-assign, assignment]
 
@@ -196,6 +208,8 @@ class LineageMode(TorchFunctionMode):
             if not flag and is_parameter(args[0]):
                 self._switched_off[args[0]] = self._lines()
             return
+        if with_graph and len(given) > 1 and self._note_write(by, given):
+            return
         if by == "grad":
             return  # a gradient is no value that the tensor was computed from
         if by.endswith("_like") or by.startswith("new_"):
@@ -221,6 +235,7 @@ class LineageMode(TorchFunctionMode):
             _taken(before)
         if not outputs:
             self._depend(every, before)
+            self._note_fresh(by, args, given, with_graph, every)
             return
         behind = _Behind()
         for one in given:
@@ -240,6 +255,34 @@ class LineageMode(TorchFunctionMode):
                 if not is_parameter(one):
                     self._behind[one] = behind
         self._depend(every, before)
+
+    def _note_write(self, by: str, given: list[Any]) -> bool:
+        """Whether a leaf is written to, and takes only the values of what has a graph: ``w.data = x``."""
+        into, values = given[0], [one for one in given[1:] if one.grad_fn is not None]
+        leaf = into if into.is_leaf and into.requires_grad else self._same.get(into, _gone)()
+        writes = by == "data" or by == "__setitem__" or (by.endswith("_") and not by.endswith("__"))
+        if not values or not writes or leaf is None or not shares_memory(into, leaf):
+            return False
+        self._note_leaf(leaf, INTO_A_LEAF, values)
+        return True
+
+    def _note_fresh(self, by: str, args: Any, given: list[Any], with_graph: list[Any], results: list[Any]) -> None:
+        """A new leaf was made of values with a graph, or of numbers taken from such, as by ``torch.tensor``."""
+        fresh = [one for one in results if by != "__deepcopy__" and is_fresh(one, given)]
+        numbers = tuple(self._known_numbers(args)) if fresh and not with_graph else ()
+        for one in fresh:
+            if with_graph:
+                self._note_leaf(one, by, with_graph)
+            else:
+                self._fresh.note(one, numbers)
+
+    def _note_leaf(self, leaf: Any, by: str, values: list[Any]) -> None:
+        """A leaf takes only the values of what has a graph: a cut of its own, as others of that line may go nowhere."""
+        self._cut(by, values, into=False)
+        if self._fresh.takes_notes:
+            cut = _Cut(self._lines(), by, True, False, used=True)
+            self._look(cut, values)
+            self._fresh.note(leaf, (cut,))
 
     def _depend(self, outputs: Iterable[Any], cuts: Iterable[_Cut]) -> None:
         """Note on which cuts some results depend. What a step or an average writes to a parameter does not count."""
@@ -284,7 +327,7 @@ class LineageMode(TorchFunctionMode):
 
     def _cut(self, by: str, values: list[Any], *, into: bool) -> _Cut:
         lines = self._lines()
-        key = (lines, by)
+        key = (lines, by, False)
         cut = self._cuts.get(key)
         if cut is None:
             cut = _Cut(lines, by, torch.is_grad_enabled(), into, self._grad_off)
@@ -294,15 +337,34 @@ class LineageMode(TorchFunctionMode):
         cut.last = self._ran
         cut.times += 1
         if cut.times <= _MOST_LOOKS:
-            for leaf in leaves_behind(values):
-                cut.leaves.setdefault(id(leaf), weakref.ref(leaf))
-                if not cut.names.get(id(leaf)):
-                    cut.names[id(leaf)] = self._name(leaf)
-                self._place(cut, leaf)
-                source = self._copied.get(leaf, _gone)()
-                if source is not None and not cut.copies.get(id(source)):
-                    cut.copies[id(source)] = self._name(source)
+            self._look(cut, values)
         return cut
+
+    def _look(self, cut: _Cut, values: list[Any]) -> None:
+        """Look up the leaves behind the values of a cut."""
+        for leaf in leaves_behind(values):
+            cut.leaves.setdefault(id(leaf), weakref.ref(leaf))
+            if not cut.names.get(id(leaf)):
+                cut.names[id(leaf)] = self._name(leaf)
+            self._place(cut, leaf)
+            source = self._copied.get(leaf, _gone)()
+            if source is not None and not cut.copies.get(id(source)):
+                cut.copies[id(source)] = self._name(source)
+
+    def _join(self, cut: _Cut) -> None:
+        """Add a cut of a leaf that was reached to the others of its line and operation."""
+        if self._cuts.get((cut.lines, cut.by, False)) is cut:
+            return
+        key = (cut.lines, cut.by, True)
+        if len(self._cuts) < _MOST_CUTS:
+            self._cuts.setdefault(key, cut)
+        known = self._cuts.get(key, cut)
+        known.leaves |= cut.leaves
+        known.names |= {at: name for at, name in cut.names.items() if name}
+        known.copies |= cut.copies
+        known.last = self._ran
+        for ref in cut.leaves.values():
+            self._place(known, ref())
 
     def _numbers_leave(self, cut: _Cut, result: Any) -> None:
         for number in numbers_in(result):
@@ -335,7 +397,7 @@ class LineageMode(TorchFunctionMode):
         root = tuple(_as_measured(cut, wanted) for cut in order)
         meant = [one for ref in behind.frozen if (one := ref()) is not None and id(one) in wanted]
         frozen = tuple(
-            FrozenModule(name, self._switched_off.get(first, ())) for name, first in _modules_of(meant, frames)
+            FrozenModule(name, self._switched_off.get(first, ())) for name, first in modules_of(meant, frames)
         )
         everything = tuple(_as_measured(cut, wanted) for cut in sorted(self._cuts.values(), key=lambda cut: cut.last))
         return Lineage(call, root, frozen, everything, self._zero_flow.found())
@@ -368,27 +430,6 @@ def _as_measured(cut: _Cut, wanted: set[int]) -> MeasuredCut:
         copies,
         cut.chosen,
     )
-
-
-def _modules_of(parameters: list[Any], frames: Iterable[FrameType]) -> Iterator[tuple[str, Any]]:
-    """The variables of running code that hold the smallest modules with such parameters, each with one of them."""
-    left = {id(one): one for one in parameters}
-    found: list[tuple[int, str, set[int]]] = []
-    for frame in frames:
-        for name, value in (*frame.f_locals.items(), *frame.f_globals.items()):
-            if isinstance(value, torch.nn.Module) and not name.startswith("_"):
-                own = {id(one) for one in value.parameters()}
-                found.append((len(own), name, own & set(left)))
-            elif name == "self":
-                for attribute, one in getattr(value, "__dict__", {}).items():
-                    if isinstance(one, torch.nn.Module):
-                        own = {id(each) for each in one.parameters()}
-                        found.append((len(own), f"self.{attribute}", own & set(left)))
-    for _, name, own in sorted(found, key=lambda one: one[0]):
-        mine = own & set(left)
-        if mine:
-            yield name, left[next(iter(mine))]
-            left = {key: one for key, one in left.items() if key not in mine}
 
 
 def _gone() -> None: ...
