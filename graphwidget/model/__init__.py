@@ -36,6 +36,7 @@ from graphwidget.model.graph.parts import (
 )
 from graphwidget.model.graph.snapshot import Node, SavedTensor, Snapshot
 from graphwidget.model.measured.lineage import (
+    INTO_A_LEAF,
     FrozenModule,
     Lineage,
     MeasuredCut,
@@ -71,6 +72,7 @@ from graphwidget.model.steps import Step, Steps
 from graphwidget.model.verdicts import Verdict
 
 __all__ = [
+    "INTO_A_LEAF",
     "FrozenModule",
     "Lineage",
     "MeasuredCut",

@@ -28,7 +28,7 @@ from graphwidget.trials import overlay
 from graphwidget.trials.account import account_of, most_held
 from graphwidget.trials.rerun import BEGAN, Job
 
-__all__ = ["main"]
+__all__ = ["lines_of", "main"]
 
 _MOST_LOSSES = 64  # values of losses that are kept of a place
 
@@ -91,7 +91,7 @@ class _Watch:
         tracker.log.begins = self._before_call
         if self._job.lineage:
             finite = NonFiniteFlow(lambda number: _made_at(tracker, number)) if self._job.nonfinite else None
-            self._mode = LineageMode(lambda: _lines(tracker), tracker.write_recorder.watched.name, finite)
+            self._mode = LineageMode(lambda: lines_of(tracker), tracker.write_recorder.watched.name, finite)
             self._mode.begin()
         _thread.start_new_thread(self._wait, ())
 
@@ -168,7 +168,7 @@ class _Watch:
         return found
 
 
-def _lines(tracker: Any) -> tuple[TextLine, ...]:
+def lines_of(tracker: Any) -> tuple[TextLine, ...]:
     """The lines of the user's own code that are running, the innermost first."""
     return _text_lines(tracker.provenance.where(sys._getframe(1)))
 

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from graphwidget.capture.flow.lineage import LineageMode
-from graphwidget.model import Lineage, TextLine
+from graphwidget.model import INTO_A_LEAF, Lineage, TextLine
 
 
 class Program:
@@ -223,6 +223,68 @@ def test_a_parameter_of_a_computed_value(program: Program) -> None:
     assert type(made) is nn.Parameter and made.is_leaf
     (cut,) = program.mode.measured(None).cuts
     assert (cut.by, cut.lines[0].line, cut.leaves) == ("Parameter", 3, ("w",))
+
+
+def put(layer: nn.Linear, w: torch.Tensor) -> None:
+    layer.weight = nn.Parameter(w)
+
+
+def put_under_no_grad(layer: nn.Linear, w: torch.Tensor) -> None:
+    with torch.no_grad():
+        layer.weight.copy_(w)
+
+
+def used(program: Program) -> list[tuple[str, tuple[str, ...]]]:
+    return [(cut.by, cut.leaves) for cut in program.mode.measured(None).cuts if cut.used]
+
+
+@pytest.mark.parametrize(
+    ("how", "by"),
+    [
+        (put, "Parameter"),
+        (lambda layer, w: put(layer, w.detach()), "detach"),
+        (lambda layer, w: layer.weight.__setattr__("data", w), INTO_A_LEAF),
+        (lambda layer, w: layer.weight.data.copy_(w), INTO_A_LEAF),
+        (lambda layer, w: layer.weight.data.__setitem__(0, w[0]), INTO_A_LEAF),
+        (put_under_no_grad, INTO_A_LEAF),
+    ],
+)
+def test_a_leaf_of_each_pass_takes_only_the_values(
+    program: Program, how: Callable[[nn.Linear, torch.Tensor], None], by: str
+) -> None:
+    w, other, layer = torch.ones(1, 3, requires_grad=True), torch.ones(1, requires_grad=True), nn.Linear(3, 1)
+    program.names |= {id(w): "w", id(other): "other"}
+    opt = torch.optim.SGD([w, other], lr=0.1)
+    program.at(3)
+    how(layer, w * 2)
+    how(nn.Linear(3, 1), other * 2 + torch.zeros(1, 3))  # which the loss is not computed with
+    loss = layer(torch.ones(3)).sum()
+    program.mode.called(0, loss)
+    leaves = ("other", "w") if by == "detach" else ("w",)  # cuts of one line are told apart only where leaves are made
+    assert used(program) == [(by, leaves)] and opt is not None
+
+
+@pytest.mark.filterwarnings("ignore:To copy construct")
+def test_a_tensor_that_is_asked_to_train_takes_only_the_values(program: Program) -> None:
+    w = torch.ones(3, requires_grad=True)
+    program.names[id(w)] = "w"
+    opt = torch.optim.SGD([w], lr=0.1)
+    program.at(3)
+    leaf = torch.tensor(w * 2, requires_grad=True)
+    program.mode.called(0, (leaf * 3).sum())
+    assert used(program) == [("tensor", ("w",))] and opt is not None
+
+
+def test_a_leaf_that_trains_itself_only_begins_with_the_values(program: Program) -> None:
+    w, first, later = torch.ones(1, 3, requires_grad=True), nn.Linear(3, 1), nn.Linear(3, 1)
+    program.at(3)
+    put(first, w * 2)
+    opt = torch.optim.SGD([w], lr=0.1)
+    put(later, w * 2)
+    opt.add_param_group({"params": [later.weight]})
+    copied = copy.deepcopy(first)
+    program.mode.called(0, sum(one(torch.ones(3)) for one in (first, later, copied)))
+    assert used(program) == []
 
 
 def test_what_has_only_the_shape_of_a_value_leaves_no_graph(program: Program) -> None:

@@ -9,17 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from graphwidget.capture.flow.lineage import LineageMode
 from graphwidget.capture.flow.zero_gradients import ZeroFlow
 from graphwidget.capture.tracker import Tracker
 from graphwidget.diagnosis.diagnose import diagnose
 from graphwidget.engine.forecast import forecast
 from graphwidget.model import Finding, Lineage, Record
+from graphwidget.programs.trying import lines_of
 
 TESTS = str(Path(__file__).parents[1])
 
-__all__ = ["findings_of", "record_of", "said", "with_zero_flow"]
+__all__ = ["findings_of", "record_of", "said", "with_lineage", "with_zero_flow"]
 
 
 def findings_of(*cells: str, **names: Any) -> tuple[Finding, ...]:
@@ -37,10 +40,31 @@ def with_zero_flow(*cells: str) -> tuple[Finding, ...]:
     flow = ZeroFlow()
     steps = register_optimizer_step_post_hook(lambda optimizer, *_: flow.step(held(optimizer)))
     try:
-        record = _run(cells, {}, flow.before_call)[0]
+        record = _run(cells, {}, lambda tracker: flow.before_call)[0]
     finally:
         steps.remove()
     return diagnose(replace(record, lineage=Lineage(None, zeros=flow.found())))
+
+
+def with_lineage(*cells: str) -> tuple[Finding, ...]:
+    """The findings of cells, with what is measured of where values leave the graph in the same run."""
+    patched = ((torch.optim.Optimizer, "__init__"), (torch.optim.Optimizer, "zero_grad"), (nn.Parameter, "__new__"))
+    before = [(owner, name, getattr(owner, name)) for owner, name in patched]
+    modes: list[LineageMode] = []
+
+    def begins(tracker: Tracker) -> Callable[[int, Any], None]:
+        modes.append(LineageMode(lambda: lines_of(tracker), tracker.write_recorder.watched.name))
+        modes[0].begin()
+        return modes[0].called
+
+    try:
+        record = _run(cells, {}, begins)[0]
+    finally:
+        modes[0].__exit__(None, None, None)
+        modes[0]._handle.remove()
+        for owner, name, value in before:
+            setattr(owner, name, value)
+    return diagnose(replace(record, lineage=modes[0].measured(None)))
 
 
 def held(optimizer: Any) -> list[Any]:
@@ -49,13 +73,15 @@ def held(optimizer: Any) -> list[Any]:
 
 
 def _run(
-    cells: tuple[str, ...], names: dict[str, Any], begins: Callable[[int, Any], None] | None = None
+    cells: tuple[str, ...],
+    names: dict[str, Any],
+    begins: Callable[[Tracker], Callable[[int, Any], None]] = lambda tracker: lambda n, outputs: None,
 ) -> tuple[Record, tuple[Finding, ...]]:
     space: dict[str, Any] = {"__name__": "__main__", "torch": torch, "nn": torch.nn, **names}
     tracker = Tracker(lambda: space, forecaster=forecast, diagnose=diagnose)
     tracker.code(left_out=[TESTS])  # the tests are no part of the program
-    tracker.log.begins = begins
     tracker.start()
+    tracker.log.begins = begins(tracker)
     torch.manual_seed(0)
     try:
         for number, cell in enumerate(cells, 1):

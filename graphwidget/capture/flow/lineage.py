@@ -12,9 +12,9 @@ This costs several times what the operations cost. So it is used only where a pr
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
@@ -23,15 +23,17 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from graphwidget.capture.flow.cuts import MOST_BEHIND, Behind, Cut, as_measured, taken
+from graphwidget.capture.flow.fresh_leaves import FreshLeaves, is_fresh, shares_memory
+from graphwidget.capture.flow.named_modules import modules_of
 from graphwidget.capture.flow.nonfinite_steps import NonFiniteFlow
 from graphwidget.capture.flow.operands import is_index, is_parameter, leaves_behind, name_of, numbers_in, tensors_in
 from graphwidget.capture.flow.zero_gradients import ZeroFlow
-from graphwidget.model import FrozenModule, Lineage, MeasuredCut, TextLine
+from graphwidget.model import INTO_A_LEAF, FrozenModule, Lineage, TextLine
 
 __all__ = ["LineageMode"]
 
 _MOST_CUTS = 500  # places and operations, in all
-_MOST_BEHIND = 64  # cuts that one value remembers
 _MOST_LOOKS = 30  # times that the leaves behind one cut are looked up
 _MOST_NUMBERS = 1000  # numbers of which it is remembered what they were taken from
 _SAME = ("detach", "data", "clone", "__deepcopy__")  # the result has the values of a leaf
@@ -39,42 +41,6 @@ _AS_ARRAYS = ("numpy", "__array__", "__dlpack__")
 _AS_NUMBERS = ("item", "tolist", "__float__", "__int__", "__bool__")
 
 Lines = Callable[[], tuple[TextLine, ...]]
-
-
-@dataclass(eq=False)
-class _Cut:
-    """A place and an operation. `leaves`: by their ids. `into`: it wrote in place into something that stays.
-
-    `switched`: the lines that had switched grad mode off.
-    """
-
-    lines: tuple[TextLine, ...]
-    by: str
-    grad_mode: bool
-    into: bool
-    switched: tuple[TextLine, ...] = ()
-    leaves: dict[int, weakref.ref[Any]] = field(default_factory=dict)
-    names: dict[int, str] = field(default_factory=dict)
-    copies: dict[int, str] = field(default_factory=dict)
-    positions: set[tuple[int, int]] = field(default_factory=set)
-    used: bool | None = False
-    chosen: bool = False
-    times: int = 0
-    last: int = 0  # the higher, the later it ran last
-
-
-@dataclass(frozen=True)
-class _Behind:
-    """What a value without a graph was made from: cuts, in their order, and frozen parameters."""
-
-    cuts: tuple[_Cut, ...] = ()
-    frozen: tuple[weakref.ref[Any], ...] = ()
-
-    def __or__(self, other: _Behind) -> _Behind:
-        if not other.cuts and not other.frozen:
-            return self
-        cuts = tuple(dict.fromkeys((*self.cuts, *other.cuts)))[-_MOST_BEHIND:]
-        return _Behind(cuts, tuple(dict.fromkeys((*self.frozen, *other.frozen))))
 
 
 class LineageMode(TorchFunctionMode):
@@ -98,8 +64,8 @@ class LineageMode(TorchFunctionMode):
         self._chose = WeakTensorKeyDictionary()  # the same, where it depends on them only by what indices chose
         self._same = WeakTensorKeyDictionary()  # `w.detach()`, `w.data` -> the leaf
         self._copied = WeakTensorKeyDictionary()  # leaf -> a leaf whose values were copied into it
-        self._cuts: dict[tuple[tuple[TextLine, ...], str], _Cut] = {}
-        self._numbers: dict[float, _Cut] = {}
+        self._cuts: dict[tuple[tuple[TextLine, ...], str, bool], Cut] = {}  # True: of leaves that were reached
+        self._numbers: dict[float, Cut] = {}
         self._ran = 0
         self._grad_off: tuple[TextLine, ...] = ()  # the lines that switched grad mode off, while it is off
         self._switched_off = WeakTensorKeyDictionary()  # parameter -> lines at which it was frozen
@@ -108,6 +74,7 @@ class LineageMode(TorchFunctionMode):
         self._positions = WeakTensorKeyDictionary()  # parameter -> as in `MeasuredCut.positions`
         self._count = 0  # of optimizers that have made a step, in all
         self._zero_flow = ZeroFlow()
+        self._fresh = FreshLeaves[Cut](self._optimizers)
         self._cleared: list[weakref.ref[Any]] = []  # whose gradients were cleared since the last call
 
     def begin(self) -> None:
@@ -130,7 +97,7 @@ class LineageMode(TorchFunctionMode):
             self._finite.before_call(n, outputs)
         self._begin_at(outputs)
 
-    def _begin_at(self, outputs: Any) -> set[_Cut]:
+    def _begin_at(self, outputs: Any) -> set[Cut]:
         """Note that a call begins at these. Returns the cuts that they depend on."""
         values, choices = (
             {cut for one in tensors_in((outputs,)) for cut in cuts.get(one, ())}
@@ -140,6 +107,9 @@ class LineageMode(TorchFunctionMode):
             cut.used = True
         for cut in choices:
             cut.chosen = True
+        for cut in self._fresh.reached(list(tensors_in((outputs,)))):
+            cut.used = True
+            self._join(cut)
         return values | choices
 
     def _watch_optimizers(self) -> None:
@@ -178,7 +148,7 @@ class LineageMode(TorchFunctionMode):
             for ref in cut.leaves.values():
                 self._place(cut, ref())
 
-    def _place(self, cut: _Cut, leaf: Any) -> None:
+    def _place(self, cut: Cut, leaf: Any) -> None:
         if leaf is not None:
             cut.positions.update(self._positions.get(leaf, ()))
 
@@ -187,9 +157,14 @@ class LineageMode(TorchFunctionMode):
         made = torch.nn.Parameter.__new__
 
         def new(cls: Any, data: Any = None, *args: Any, **kwargs: Any) -> Any:
-            if isinstance(data, torch.Tensor) and data.grad_fn is not None:
-                self._cut("Parameter", [data], into=False)
-            return made(cls, data, *args, **kwargs)
+            parameter = made(cls, data, *args, **kwargs)
+            # A copy of a module is another one on purpose.
+            if isinstance(data, torch.Tensor) and sys._getframe(1).f_code.co_name != "__deepcopy__":
+                if data.requires_grad and parameter.requires_grad:
+                    self._note_leaf(parameter, "Parameter", [data])
+                else:
+                    self._fresh.note(parameter, self._went_into.get(data, ()))
+            return parameter
 
         torch.nn.Parameter.__new__ = new  # type: ignore[method-assign, assignment]
 
@@ -223,15 +198,17 @@ class LineageMode(TorchFunctionMode):
             if not flag and is_parameter(args[0]):
                 self._switched_off[args[0]] = self._lines()
             return
+        if with_graph and len(given) > 1 and self._note_write(by, given):
+            return
         if by == "grad":
             return  # a gradient is no value that the tensor was computed from
         if by.endswith("_like") or by.startswith("new_"):
             return  # only the form of the tensor is used
         if by in _AS_NUMBERS:
-            _taken(cut for one in given for cut in self._went_into.get(one, ()))
+            taken(cut for one in given for cut in self._went_into.get(one, ()))
             if with_graph:
                 cut = self._cut(by, with_graph, into=False)
-                _taken((cut,))
+                taken((cut,))
                 self._numbers_leave(cut, result)
             return
         every = [args[0]] if by == "__setitem__" else list(tensors_in((result,)))
@@ -247,32 +224,61 @@ class LineageMode(TorchFunctionMode):
         before = dict.fromkeys(cut for one in numbers for cut in self._went_into.get(one, ()))
         self._depend_by_choice(every, given, numbers)
         if by in _AS_ARRAYS:
-            _taken(before)
+            taken(before)
         if not outputs:
             self._depend(every, before)
+            self._note_fresh(by, args, given, with_graph, every)
             return
-        behind = _Behind()
+        behind = Behind()
         for one in given:
             if not one.requires_grad:
-                behind |= self._behind.get(one, _Behind())
+                behind |= self._behind.get(one, Behind())
                 if is_parameter(one):
-                    behind |= _Behind(frozen=(weakref.ref(one),))
+                    behind |= Behind(frozen=(weakref.ref(one),))
         if with_graph:
             cut = self._cut(by, with_graph, into=into and torch.is_grad_enabled() is False)
-            behind |= _Behind((cut,))
+            behind |= Behind((cut,))
             if not cut.into:  # a statistic that later passes use is seldom what was meant to pass a gradient on
                 before[cut] = None
         elif not given and by in ("tensor", "as_tensor", "full"):
-            behind |= _Behind(tuple(self._known_numbers(args)))
+            behind |= Behind(tuple(self._known_numbers(args)))
         if behind.cuts or behind.frozen:
             for one in outputs:
                 if not is_parameter(one):
                     self._behind[one] = behind
         self._depend(every, before)
 
-    def _depend(self, outputs: Iterable[Any], cuts: Iterable[_Cut]) -> None:
+    def _note_write(self, by: str, given: list[Any]) -> bool:
+        """Whether a leaf is written to, and takes only the values of what has a graph: ``w.data = x``."""
+        into, values = given[0], [one for one in given[1:] if one.grad_fn is not None]
+        leaf = into if into.is_leaf and into.requires_grad else self._same.get(into, _gone)()
+        writes = by == "data" or by == "__setitem__" or (by.endswith("_") and not by.endswith("__"))
+        if not values or not writes or leaf is None or not shares_memory(into, leaf):
+            return False
+        self._note_leaf(leaf, INTO_A_LEAF, values)
+        return True
+
+    def _note_fresh(self, by: str, args: Any, given: list[Any], with_graph: list[Any], results: list[Any]) -> None:
+        """A new leaf was made of values with a graph, or of numbers taken from such, as by ``torch.tensor``."""
+        fresh = [one for one in results if by != "__deepcopy__" and is_fresh(one, given)]
+        numbers = tuple(self._known_numbers(args)) if fresh and not with_graph else ()
+        for one in fresh:
+            if with_graph:
+                self._note_leaf(one, by, with_graph)
+            else:
+                self._fresh.note(one, numbers)
+
+    def _note_leaf(self, leaf: Any, by: str, values: list[Any]) -> None:
+        """A leaf takes only the values of what has a graph: a cut of its own, as others of that line may go nowhere."""
+        self._cut(by, values, into=False)
+        if self._fresh.takes_notes:
+            cut = Cut(self._lines(), by, True, False, used=True)
+            self._look(cut, values)
+            self._fresh.note(leaf, (cut,))
+
+    def _depend(self, outputs: Iterable[Any], cuts: Iterable[Cut]) -> None:
         """Note on which cuts some results depend. What a step or an average writes to a parameter does not count."""
-        found = tuple(cuts)[-_MOST_BEHIND:]
+        found = tuple(cuts)[-MOST_BEHIND:]
         for one in outputs if found else ():
             if not is_parameter(one):
                 self._went_into[one] = found
@@ -285,7 +291,7 @@ class LineageMode(TorchFunctionMode):
         found |= dict.fromkeys(cut for one in indices for cut in self._went_into.get(one, ()))
         for one in results if found else ():
             if not is_parameter(one):
-                self._chose[one] = tuple(found)[-_MOST_BEHIND:]
+                self._chose[one] = tuple(found)[-MOST_BEHIND:]
 
     def _note_each(self, given: list[Any], results: list[Any]) -> None:
         """Each result is another form of one value: by ``broadcast_tensors``."""
@@ -311,34 +317,53 @@ class LineageMode(TorchFunctionMode):
         ref = self._same.get(value)
         return ref() if ref is not None else None
 
-    def _cut(self, by: str, values: list[Any], *, into: bool) -> _Cut:
+    def _cut(self, by: str, values: list[Any], *, into: bool) -> Cut:
         lines = self._lines()
-        key = (lines, by)
+        key = (lines, by, False)
         cut = self._cuts.get(key)
         if cut is None:
-            cut = _Cut(lines, by, torch.is_grad_enabled(), into, self._grad_off)
+            cut = Cut(lines, by, torch.is_grad_enabled(), into, self._grad_off)
             if len(self._cuts) < _MOST_CUTS:
                 self._cuts[key] = cut
         self._ran += 1
         cut.last = self._ran
         cut.times += 1
         if cut.times <= _MOST_LOOKS:
-            for leaf in leaves_behind(values):
-                cut.leaves.setdefault(id(leaf), weakref.ref(leaf))
-                if not cut.names.get(id(leaf)):
-                    cut.names[id(leaf)] = self._name(leaf)
-                self._place(cut, leaf)
-                source = self._copied.get(leaf, _gone)()
-                if source is not None and not cut.copies.get(id(source)):
-                    cut.copies[id(source)] = self._name(source)
+            self._look(cut, values)
         return cut
 
-    def _numbers_leave(self, cut: _Cut, result: Any) -> None:
+    def _look(self, cut: Cut, values: list[Any]) -> None:
+        """Look up the leaves behind the values of a cut."""
+        for leaf in leaves_behind(values):
+            cut.leaves.setdefault(id(leaf), weakref.ref(leaf))
+            if not cut.names.get(id(leaf)):
+                cut.names[id(leaf)] = self._name(leaf)
+            self._place(cut, leaf)
+            source = self._copied.get(leaf, _gone)()
+            if source is not None and not cut.copies.get(id(source)):
+                cut.copies[id(source)] = self._name(source)
+
+    def _join(self, cut: Cut) -> None:
+        """Add a cut of a leaf that was reached to the others of its line and operation."""
+        if self._cuts.get((cut.lines, cut.by, False)) is cut:
+            return
+        key = (cut.lines, cut.by, True)
+        if len(self._cuts) < _MOST_CUTS:
+            self._cuts.setdefault(key, cut)
+        known = self._cuts.get(key, cut)
+        known.leaves |= cut.leaves
+        known.names |= {at: name for at, name in cut.names.items() if name}
+        known.copies |= cut.copies
+        known.last = self._ran
+        for ref in cut.leaves.values():
+            self._place(known, ref())
+
+    def _numbers_leave(self, cut: Cut, result: Any) -> None:
         for number in numbers_in(result):
             if len(self._numbers) < _MOST_NUMBERS:
                 self._numbers[number] = cut
 
-    def _known_numbers(self, args: Any) -> Iterator[_Cut]:
+    def _known_numbers(self, args: Any) -> Iterator[Cut]:
         for number in numbers_in(args):
             if number in self._numbers:
                 yield self._numbers[number]
@@ -358,20 +383,20 @@ class LineageMode(TorchFunctionMode):
             Those of the user's own code that is running.
         """
         wanted = self._wanted()
-        behind = _Behind()
+        behind = Behind()
         for one in tensors_in((outputs,)):
-            behind |= self._behind.get(one, _Behind())
+            behind |= self._behind.get(one, Behind())
         # What a loop writes into something that stays is seldom the line that was meant to pass a gradient on.
         order = sorted(behind.cuts, key=lambda cut: (cut.into, -cut.last))
-        root = tuple(_as_measured(cut, wanted) for cut in order)
+        root = tuple(as_measured(cut, wanted) for cut in order)
         meant = [one for ref in behind.frozen if (one := ref()) is not None and id(one) in wanted]
         frozen = tuple(
-            FrozenModule(name, self._switched_off.get(first, ())) for name, first in _modules_of(meant, frames)
+            FrozenModule(name, self._switched_off.get(first, ())) for name, first in modules_of(meant, frames)
         )
         asked = [*inputs]
-        reached = self._begin_at(outputs) if asked else set[_Cut]()
+        reached = self._begin_at(outputs) if asked else set[Cut]()
         everything = tuple(
-            _as_measured(cut, wanted, asked if cut in reached else ())
+            as_measured(cut, wanted, asked if cut in reached else ())
             for cut in sorted(self._cuts.values(), key=lambda cut: cut.last)
         )
         found = self._finite.found if self._finite is not None else None
@@ -385,53 +410,6 @@ class LineageMode(TorchFunctionMode):
 
 def _held(optimizer: Any) -> list[Any]:
     return [one for group in optimizer.param_groups for one in group["params"]]
-
-
-def _taken(cuts: Iterable[_Cut]) -> None:
-    """Note that numbers were taken from what cuts returned: where these go nobody sees."""
-    for cut in cuts:
-        cut.used = cut.used or None
-
-
-def _as_measured(cut: _Cut, wanted: set[int], inputs: Iterable[Any] = ()) -> MeasuredCut:
-    alive = [one for ref in cut.leaves.values() if (one := ref()) is not None]
-    asked = tuple(at for at, given in enumerate(inputs) if any(one is given for one in alive))
-    known, copies = (tuple(sorted(filter(None, one.values()))) for one in (cut.names, cut.copies))
-    trained = any(id(one) in wanted for one in alive)
-    return MeasuredCut(
-        cut.lines,
-        cut.by,
-        cut.grad_mode,
-        known,
-        trained,
-        cut.switched,
-        tuple(sorted(cut.positions)),
-        cut.used,
-        copies,
-        cut.chosen,
-        asked,
-    )
-
-
-def _modules_of(parameters: list[Any], frames: Iterable[FrameType]) -> Iterator[tuple[str, Any]]:
-    """The variables of running code that hold the smallest modules with such parameters, each with one of them."""
-    left = {id(one): one for one in parameters}
-    found: list[tuple[int, str, set[int]]] = []
-    for frame in frames:
-        for name, value in (*frame.f_locals.items(), *frame.f_globals.items()):
-            if isinstance(value, torch.nn.Module) and not name.startswith("_"):
-                own = {id(one) for one in value.parameters()}
-                found.append((len(own), name, own & set(left)))
-            elif name == "self":
-                for attribute, one in getattr(value, "__dict__", {}).items():
-                    if isinstance(one, torch.nn.Module):
-                        own = {id(each) for each in one.parameters()}
-                        found.append((len(own), f"self.{attribute}", own & set(left)))
-    for _, name, own in sorted(found, key=lambda one: one[0]):
-        mine = own & set(left)
-        if mine:
-            yield name, left[next(iter(mine))]
-            left = {key: one for key, one in left.items() if key not in mine}
 
 
 def _gone() -> None: ...

@@ -8,13 +8,15 @@ from collections.abc import Iterable
 from itertools import count
 from typing import TypeGuard
 
+from graphwidget.diagnosis.fixes import plain_attributes
+from graphwidget.diagnosis.fixes.plain_attributes import in_brackets
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.paths import root_of
 from graphwidget.diagnosis.source.pytorch.names import has_parameters
 from graphwidget.diagnosis.source.pytorch.optimizers import TRAINS, optimized
-from graphwidget.model import CellRun, TextEdit
+from graphwidget.model import INTO_A_LEAF, CellRun, TextEdit
 
 _NUMBER = re.compile(r"\.(item|tolist|numpy|detach|data)\b|^(float|int|len)\(")
 # Without these, a line computes the same values with their graph.
@@ -33,11 +35,13 @@ def without(cell: int | None, text: str, statement: ast.stmt | ast.expr, cut: st
     if again:
         return tuple(e for n, kept in again for e in text_edit.replace_node(cell, text, n, ast.unparse(kept)))
     if cut == "Parameter":
-        return _not_as_parameter(cell, text, statement)
+        return plain_attributes.not_as_parameter(cell, text, statement)
+    if cut == INTO_A_LEAF and isinstance(statement, ast.stmt):
+        return plain_attributes.not_into_a_leaf(cell, text, statement)
     if "tensor(" in ast.unparse(statement) or cut not in LEFT_OUT:
         return ()
     if cut == "item" and (numbers := [n for n in nodes if _makes_number(n)]):
-        return tuple(e for n in numbers for e in text_edit.replace_node(cell, text, n, _in_brackets(n.args[0])))
+        return tuple(e for n in numbers for e in text_edit.replace_node(cell, text, n, in_brackets(n.args[0])))
     cuts: list[tuple[ast.expr, ast.expr]] = [(n.func, n) for n in nodes if isinstance(n, ast.Call) and not n.args]
     cuts += [(n, n) for n in nodes if isinstance(n, ast.Attribute) and cut == "data"]
     return tuple(
@@ -51,29 +55,6 @@ def _makes_number(node: ast.AST) -> TypeGuard[ast.Call]:
     """``float(x)``, of something that a line computes."""
     called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "float"
     return called and isinstance(node, ast.Call) and len(node.args) == 1 and not isinstance(node.args[0], ast.Constant)
-
-
-def _in_brackets(node: ast.expr) -> str:
-    """The text of an expression, which may stand in place of a call."""
-    plain = isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
-    return ast.unparse(node) if plain else f"({ast.unparse(node)})"
-
-
-def _not_as_parameter(cell: int | None, text: str, statement: ast.stmt | ast.expr) -> Edits:
-    """``self.w = kernel`` for ``self.w = nn.Parameter(kernel)``.
-
-    An attribute of another module may be a parameter there, in whose place nothing else can be put before it is gone.
-    """
-    made = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and _last(n) == "Parameter" and len(n.args) == 1]
-    edits = [e for n in made for e in text_edit.replace_node(cell, text, n, _in_brackets(n.args[0]))]
-    if isinstance(statement, ast.stmt) and edits:
-        gone = [f"del {target}" for target in source.targets(statement) if target.count(".") > 1]
-        edits += text_edit.insert_before(cell, text, statement, gone)
-    return tuple(edits)
-
-
-def _last(call: ast.Call) -> str:
-    return source.last_name(ast.unparse(call.func))
 
 
 def _made_again(node: ast.Call) -> ast.expr | None:

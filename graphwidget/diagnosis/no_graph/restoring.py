@@ -16,9 +16,9 @@ from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import place_of, short, source_line, where
-from graphwidget.model import CellRun, Fix, Record
+from graphwidget.model import INTO_A_LEAF, CellRun, Fix, Record
 
-__all__ = ["cause_of"]
+__all__ = ["IN_A_LEAF", "cause_of"]
 
 _WHY = {
     "detach": "`detach` cuts it",
@@ -29,7 +29,14 @@ _WHY = {
     "numpy": "`numpy` makes an array",
     "tensor": "`torch.tensor` makes a new leaf",
     "Parameter": "`nn.Parameter` makes a new leaf",
+    INTO_A_LEAF: "it writes only the values into a leaf",
     "indices": "indices have no derivative",
+}
+
+# What to do where a leaf takes the values.
+IN_A_LEAF = {
+    "Parameter": "Use what was computed itself, and make no parameter of it",
+    INTO_A_LEAF: "Put what was computed itself in the place of the leaf, or hand it to `torch.func.functional_call`",
 }
 
 
@@ -52,8 +59,8 @@ def cause_of(record: Record, cut: Cut) -> Cause:
     )
     shown = ".data" if cut.by == "data" else cut.by
     sentence = f"Compute the loss without `{shown}` ({where(place)})."
-    if cut.by == "Parameter":
-        sentence = f"Use what was computed itself, and make no parameter of it ({where(place)})."
+    if cut.by in IN_A_LEAF:
+        sentence = f"{IN_A_LEAF[cut.by]} ({where(place)})."
     stacked, stacking = restore_graph.stacked(run.cell, run.source, statement) if cut.by == "tensor" else ("", ())
     if not stacking and cut.by == "tensor" and is_measured(record, cut):  # so there are tensors in what it is given
         stacking = as_tensors.edits(run.cell, run.source, statement)

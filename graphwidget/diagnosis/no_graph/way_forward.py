@@ -13,7 +13,7 @@ from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.pytorch import grad_modes
-from graphwidget.model import CellRun, Record
+from graphwidget.model import INTO_A_LEAF, CellRun, Record
 
 __all__ = ["COMPARING", "CONVERTING", "cuts_behind", "tensors_made_of", "why_cut"]
 
@@ -28,6 +28,7 @@ COMPARING = ("gt", "ge", "lt", "le", "eq", "ne")
 
 _WHY = {
     "Parameter": "`nn.Parameter` makes a new leaf, to which no graph leads",
+    INTO_A_LEAF: "it writes only the values into a leaf, to which no graph leads",
     "detach": "`detach` cuts the graph there",
     "detach_": "`detach_` cuts the graph there",
     "data": "`.data` cuts the graph there",

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["FrozenModule", "Lineage", "MeasuredCut", "MeasuredNonFinite", "MeasuredZeros", "TextLine"]
+__all__ = ["INTO_A_LEAF", "FrozenModule", "Lineage", "MeasuredCut", "MeasuredNonFinite", "MeasuredZeros", "TextLine"]
+
+
+INTO_A_LEAF = "into a leaf"  # `MeasuredCut.by` where a leaf takes only the values: ``w.data = x``, ``w.copy_(x)``
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,7 @@ class MeasuredCut:
     lines
         The lines of the user's own code that were running, the innermost first.
     by
-        The name of the operation: ``detach``, ``item``, ``argmax``, ``linear``.
+        The name of the operation: ``detach``, ``item``, ``argmax``, ``linear``; `INTO_A_LEAF` for what writes to one.
     grad_mode
         Whether grad mode was on.
     leaves
@@ -38,8 +41,9 @@ class MeasuredCut:
         Which parameters of optimizers are among the leaves: the number of the optimizer, in the order of their first
         steps, and that of the parameter in it. In another run of the program a parameter may have another of its names.
     used
-        Whether a backward call began at something that was computed from what the operation returned; None: unknown,
-        numbers or an array were taken from it.
+        Whether a backward call began at something that was computed from what the operation returned, or gave a
+        gradient to a leaf that had its values and that no optimizer holds; None: unknown, numbers or an array were
+        taken from it.
     copies
         Names of leaves whose values had been copied into those behind the values: those of a shared network, where
         each worker computes with a copy.

@@ -6,7 +6,7 @@ from told import record_of
 
 from graphwidget.diagnosis.diagnose import diagnose
 from graphwidget.diagnosis.source.edits import text_edit
-from graphwidget.model import Lineage, MeasuredCut, TextLine
+from graphwidget.model import INTO_A_LEAF, Lineage, MeasuredCut, TextLine
 
 HYPER = """
 gen, head = nn.Linear(2, 3), nn.Linear(3, 3)
@@ -53,6 +53,20 @@ def test_a_parameter_that_is_made_of_a_computed_value_beside_others_that_train()
     cell = HYPER.format(trained="[*gen.parameters(), head.bias]")
     found, new = found_in(cell, (6, "Parameter", ("gen.weight", "gen.bias")))
     assert found.headline.startswith("`gen.") and "makes a new leaf" in found.text and new
+
+
+def test_a_leaf_that_takes_the_values_of_what_is_computed():
+    cell = HYPER.format(trained="gen.parameters()").replace("weight = nn.Parameter(", "weight.data = (")
+    found, new = found_in(cell, (6, INTO_A_LEAF, ("gen.weight", "gen.bias")))
+    assert found.cause.line == 6 and "puts only the values" in found.text
+    assert new == ["del head.weight", "head.weight = gen(z).expand(3, 3)"]
+
+
+def test_a_parameter_made_once_is_no_cause():
+    cell = HYPER.format(trained="gen.parameters()")
+    cut = MeasuredCut((TextLine(1, None, 6),), "Parameter", True, ("gen.weight",), used=False)
+    (found,) = diagnose(replace(record_of(cell), lineage=Lineage(None, cuts=(cut,))))
+    assert found.headline == "`opt.step()` changed nothing." and "new leaf" not in found.text and not found.fixes
 
 
 def test_numbers_of_which_a_leaf_is_made():

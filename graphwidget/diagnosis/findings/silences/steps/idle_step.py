@@ -104,10 +104,10 @@ def _of(
             how = f"runs under `{cut.by}`" if cut.around is not None else f"{why_cut(cut.by)}"
             why += f" {line} uses what is computed from them, and {how}."
             fixes, cutting = (uncut(record, call, cut),), (cut.by,)
-        elif parameters := made_anew.as_parameters(record, step.paths):
-            cause = made_anew.place_of_cut(parameters)
-            why += f" {made_anew.said_of(parameters)}"
-            fixes, cutting = (made_anew.not_as_parameters(parameters),), ("Parameter",)
+        elif leaves := made_anew.in_leaves(record, step.paths):
+            cause = made_anew.place_of_cut(leaves)
+            why += f" {made_anew.said_of(leaves)}"
+            fixes, cutting = (made_anew.not_in_leaves(leaves),), ("Parameter",) if leaves[0].by == "Parameter" else ()
         elif gradients := inner_gradients(record, call, step):
             why += f" {said_of(gradients, named)}"
             cause, fixes, cutting = gradients[0].place, (graphs_built(record, gradients),), ("create_graph",)

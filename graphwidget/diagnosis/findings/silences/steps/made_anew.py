@@ -13,27 +13,31 @@ from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf
 from graphwidget.diagnosis.no_graph.measured import cut_at
 from graphwidget.diagnosis.no_graph.origins import Cut
+from graphwidget.diagnosis.no_graph.restoring import IN_A_LEAF
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import Fix, Place, Record
 
-__all__ = ["as_parameters", "handed_on", "not_as_parameters", "numbers_of", "place_of_cut", "said_of"]
+__all__ = ["handed_on", "in_leaves", "not_in_leaves", "numbers_of", "place_of_cut", "said_of"]
 
 
-def cuts_off(record: Record, paths: Collection[str]) -> list[Cut]:
-    """The measured lines that cut off what is computed from some parameters, if it is known how to do without."""
+def _cuts_off(record: Record, paths: Collection[str]) -> list[Cut]:
+    """The measured lines that cut off what is computed from some parameters, and that may have led to a root."""
     found: dict[tuple[int, int], Cut] = {}
     for one in record.lineage.cuts if record.lineage is not None else ():
-        cut = cut_at(record, one) if not set(paths).isdisjoint(one.leaves) else None
-        if cut is not None and cut.around is None and not _is_shown(cut.statement) and _without(cut):
+        behind = one.used is not False and not set(paths).isdisjoint(one.leaves)
+        cut = cut_at(record, one) if behind else None
+        if cut is not None and cut.around is None and not _is_shown(cut.statement):
             found.setdefault((cut.run.run, cut.statement.lineno), cut)
     return sorted(found.values(), key=lambda cut: (cut.run.run, cut.statement.lineno))
 
 
 def numbers_of(record: Record, paths: Collection[str]) -> list[Cut]:
     """The only line that makes numbers of it; empty: there are several, of which some may be for a person to read."""
-    found = [cut for cut in cuts_off(record, paths) if cut.by in ("item", "detach", "data", "tensor")]
+    found = [
+        cut for cut in _cuts_off(record, paths) if cut.by in ("item", "detach", "data", "tensor") and _without(cut)
+    ]
     return found if len(found) == 1 else []
 
 
@@ -43,9 +47,9 @@ def _is_shown(statement: ast.stmt) -> bool:
     return texts or "print" in syntax.calls_in(statement)
 
 
-def as_parameters(record: Record, paths: Collection[str]) -> list[Cut]:
-    """Those that make a parameter of it."""
-    return [cut for cut in cuts_off(record, paths) if cut.by == "Parameter"]
+def in_leaves(record: Record, paths: Collection[str]) -> list[Cut]:
+    """Those that make a parameter of it, or write its values into a leaf."""
+    return [cut for cut in _cuts_off(record, paths) if cut.by in IN_A_LEAF]
 
 
 def _without(cut: Cut) -> text_edit.Edits:
@@ -61,15 +65,20 @@ def said_of(cuts: Sequence[Cut]) -> str:
     """What the lines do, as a sentence."""
     lines = [f"{short(ast.unparse(cut.statement))} ({where(place_of_cut([cut]))})" for cut in cuts]
     shown = " and ".join([", ".join(lines[:-1]), lines[-1]] if len(lines) > 1 else lines)
-    make = "make new leaves" if len(lines) > 1 else "makes a new leaf"
-    return f"{shown} {make} of what is computed from them: no graph leads from there to them."
+    if all(cut.by == "Parameter" for cut in cuts):
+        make = "make new leaves" if len(lines) > 1 else "makes a new leaf"
+        return f"{shown} {make} of what is computed from them: no graph leads from there to them."
+    put = "put" if len(lines) > 1 else "puts"
+    return (
+        f"{shown} {put} only the values of what is computed from them into leaves: no graph leads from there to them."
+    )
 
 
-def not_as_parameters(cuts: Sequence[Cut]) -> Fix:
+def not_in_leaves(cuts: Sequence[Cut]) -> Fix:
     """Use what was computed itself."""
     lines = " and ".join(where(place_of_cut([cut])) for cut in cuts)
     edits = tuple(edit for cut in cuts for edit in _without(cut))
-    text = f"Use what was computed itself, and make no parameter of it ({lines})."
+    text = f"{IN_A_LEAF[cuts[0].by]} ({lines})."
     return Fix("differentiable_op", text, False, at(place_of_cut(cuts)), edits=edits)
 
 
