@@ -60,8 +60,7 @@ def with_lineage(*cells: str) -> tuple[Finding, ...]:
     try:
         record = _run(cells, {}, begins)[0]
     finally:
-        modes[0].__exit__(None, None, None)
-        modes[0]._handle.remove()
+        modes[0].end()
         for owner, name, value in before:
             setattr(owner, name, value)
     return diagnose(replace(record, lineage=modes[0].measured(None)))
@@ -75,13 +74,15 @@ def held(optimizer: Any) -> list[Any]:
 def _run(
     cells: tuple[str, ...],
     names: dict[str, Any],
-    begins: Callable[[Tracker], Callable[[int, Any], None]] = lambda tracker: lambda n, outputs: None,
+    begins: Callable[[Tracker], Callable[[int, Any], None]] | None = None,
 ) -> tuple[Record, tuple[Finding, ...]]:
     space: dict[str, Any] = {"__name__": "__main__", "torch": torch, "nn": torch.nn, **names}
     tracker = Tracker(lambda: space, forecaster=forecast, diagnose=diagnose)
     tracker.code(left_out=[TESTS])  # the tests are no part of the program
     tracker.start()
-    tracker.log.begins = begins(tracker)
+    if begins is not None:
+        before_call = begins(tracker)
+        tracker.log.begins = lambda n, outputs, inputs: before_call(n, outputs)
     torch.manual_seed(0)
     try:
         for number, cell in enumerate(cells, 1):
