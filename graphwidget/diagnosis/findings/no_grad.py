@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph import frozen, measured, own_functions
+from graphwidget.diagnosis.no_graph.applied import in_a_forward
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
 from graphwidget.diagnosis.no_graph.cutting import any_of
 from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf, fresh_leaf
@@ -105,6 +106,8 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
     root, spot = expression(name), origins.values.spot_of(call)
     made_of = _made_of(runs, name, root)
     cut = _cut(record, origins, root, spot)
+    if cut is not None and cut.place is not None and in_a_forward(record, cut.place):
+        cut = None  # a `forward` is never recorded: what it is applied to decides
     around = unrecorded.around_the_call(origins, call, root, spot)
     waiting = switched.by_a_generator(origins, made_of) if around is None else None
     inference = waiting or inference_mode.around_the_call(origins, call, name)
@@ -118,7 +121,7 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
         or around
         or _of_grad(name)
         or cut
-        or unrecorded.not_recorded(origins, root, spot)
+        or unrecorded.not_recorded(record, origins, root, spot)
         or _too_late(origins, root, spot, name)
         or switched.switched_off(origins, root, spot, made_of)
         or frozen.frozen(origins, root, spot, made_of)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from graphwidget.diagnosis.fixes.rerun.once_only import each_time, keeps
+from graphwidget.diagnosis.no_graph.applied import APPLY, applied_around
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.cutting import CUTTING, NOT_DIFFERENTIABLE, cuts_in
 from graphwidget.diagnosis.no_graph.origins import Cut, Kept
@@ -117,6 +118,9 @@ def cut_at(record: Record, measured: MeasuredCut) -> Cut | None:
         ),
         _in_a_library(found),
     )
+    in_forward, applied = applied_around(record, found)
+    if in_forward and (cut is None or cut.around is None or applied_around(record, [(cut.run, cut.around)])[0]):
+        return Cut(*applied[:2], APPLY, None, True, True, frozenset()) if applied is not None else None
     return cut._replace(kept=_kept(found)) if cut is not None and measured.used else cut
 
 

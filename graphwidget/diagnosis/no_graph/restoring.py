@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from graphwidget.diagnosis.fixes import as_tensors, restore_graph
+from graphwidget.diagnosis.no_graph.applied import APPLY, applied_at
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.cutting import CUTTING
 from graphwidget.diagnosis.no_graph.grad_mode.left_early import left_early
@@ -44,6 +45,9 @@ def cause_of(record: Record, cut: Cut) -> Cause:
     """Return the cause for a cut."""
     cut = cut._replace(sure=cut.sure or is_measured(record, cut))
     run, statement = cut.run, cut.statement
+    applied = applied_at(record, run, statement) if cut.by == APPLY else None
+    if applied is not None:
+        return Cause(applied.text, applied.fix, applied.place)
     if cut.around is not None:
         return _gradless(record, cut) if cut.kept is None else _kept(cut, cut.kept)
     place = place_of(run, statement.lineno)

@@ -13,6 +13,7 @@ from itertools import zip_longest
 
 from graphwidget.diagnosis.findings.refusals import checkpoints
 from graphwidget.diagnosis.findings.silences import given_none
+from graphwidget.diagnosis.no_graph.applied import APPLY
 from graphwidget.diagnosis.no_graph.numbers import why_number, with_tensors
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.no_graph.restoring import cause_of
@@ -76,8 +77,8 @@ def _in_checkpoint(record: Record, starved: StarvedParameters, paths: tuple[str,
 
 def _of(record: Record, starved: StarvedParameters, cuts: list[Cut], paths: tuple[str, ...]) -> Finding:
     cut, numbers = cuts[0], with_tensors(record, cuts)
-    if cut.kept is not None:
-        return _of_kept(record, starved, cut, paths)
+    if cut.kept is not None or cut.by == APPLY:
+        return _told_whole(record, starved, cut, paths)
     place = place_of(cut.run, cut.statement.lineno)
     shown, line = names(paths, MOST_NAMED), f"{short(_text(cut.statement))} ({where(place)})"
     why = f"it runs under `{cut.by}`" if cut.around is not None else why_cut(cut.by)
@@ -108,8 +109,8 @@ def _others(cuts: list[Cut]) -> str:
     return f" So does {short(_text(other.statement))} ({where(place)}): {why_cut(other.by)}."
 
 
-def _of_kept(record: Record, starved: StarvedParameters, cut: Cut, paths: tuple[str, ...]) -> Finding:
-    """What is computed from parameters was made once, without grad mode, and is kept."""
+def _told_whole(record: Record, starved: StarvedParameters, cut: Cut, paths: tuple[str, ...]) -> Finding:
+    """What is computed from parameters is kept from when grad mode was off; or a Function computes it on its own."""
     cause, shown = cause_of(record, cut), names(paths, MOST_NAMED)
     return Finding(
         "silent",

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from graphwidget.diagnosis.fixes import restore_graph
+from graphwidget.diagnosis.no_graph.applied import applied_at
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
 from graphwidget.diagnosis.no_graph.cutting import any_of
 from graphwidget.diagnosis.no_graph.origins import Origins
@@ -16,7 +17,7 @@ from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import names, place_of, short, where
-from graphwidget.model import BackwardCall, CellRun, Fix, Place, Sight
+from graphwidget.model import BackwardCall, CellRun, Fix, Place, Record, Sight
 
 __all__ = ["around_the_call", "from_a_library", "not_recorded"]
 
@@ -142,7 +143,7 @@ def from_a_library(origins: Origins, root: ast.expr, spot: Spot) -> Cause | None
     return None
 
 
-def not_recorded(origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
+def not_recorded(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
     """Code that is never recorded got no tensor that requires grad: then its results have no graph."""
     for where_made, node, _ in origins.back(root, spot):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.arg)):
@@ -161,10 +162,13 @@ def not_recorded(origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
             known = (
                 f"{names(tuple(tensors))} {'do' if len(tensors) > 1 else 'does'} not require grad." if tensors else ""
             )
+            applied = applied_at(record, origins.values.runs[where_made.at], statement)
+            if applied is not None:
+                known += f" No parameter of {names(applied.objects)} is passed."
             return Cause(
                 f"{given} runs code that is not recorded. It gets a graph only if a tensor among its arguments "
-                f"requires grad, whatever the parameters used inside do. {known}".rstrip(),
-                _for_unrecorded(origins, where_made, call, place, tensors),
+                f"requires grad, whatever the parameters used inside do. {known.strip()}".rstrip(),
+                applied.fix if applied is not None else _for_unrecorded(origins, where_made, call, place, tensors),
                 place,
             )
     return None
