@@ -13,7 +13,7 @@ from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.wording import at, described, lasting_name, where
-from graphwidget.model import CellRun, Finding, Fix, Place, Record, TensorRef, Value
+from graphwidget.model import CellRun, Finding, Fix, Place, Record, SlotState, TensorRef, Value
 
 __all__ = ["Failure"]
 
@@ -148,6 +148,13 @@ class Failure:
         value = self.value(name)
         measured = value is not None and value.kind == "tensor" and value.leaf is False
         return measured or self.computed(name) is not None
+
+    def is_saved(self, name: str) -> bool:
+        """Whether a graph still needs the values of a tensor: then no fix may write to it."""
+        graph = self.record.snapshot
+        keys = {at for at, owners in graph.storages.owners.items() if name in owners}
+        held = (at for slot, at in enumerate(graph.slot_storage) if graph.slot_state[slot] == SlotState.HELD)
+        return not keys.isdisjoint(held)
 
     def made(self, node: int | None) -> str:
         """Return the place of a node as the end of a sentence; empty if unknown."""

@@ -39,7 +39,7 @@ from graphwidget.diagnosis.source.paths import is_code
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, names, no_gradient, short
-from graphwidget.model import CellRun, Finding, Fix, Place, Record, SlotState, torch_messages
+from graphwidget.model import CellRun, Finding, Fix, Place, Record, torch_messages
 
 _MOST_GIVEN = 4  # tensors whose values a copy is given one by one
 _PATH = re.compile(r"[\w.]+")  # a path that can be assigned, alone or in a longer expression
@@ -79,7 +79,7 @@ def _leaf_written(failure: Failure) -> Finding:
     writes = _writes_to(failure, name) if name is not None else []
     edits = _together(failure, writes)
     lines = sorted({one.lineno for one in writes})
-    safe = name is not None and not _is_saved(failure, name)
+    safe = name is not None and not failure.is_saved(name)
     if name is not None and filled.is_filled(failure, name):
         return failure.finding(
             f"{short(failure.text)} writes to {shown} while a graph is recorded.",
@@ -162,14 +162,6 @@ def _written(failure: Failure, *, element: bool = True) -> str | None:
     if failure.statement is None or not inplace.written(failure.statement):
         return None
     return (inplace.element(failure.text) if element else None) or inplace.modified(failure.text)
-
-
-def _is_saved(failure: Failure, name: str) -> bool:
-    """Whether a graph still needs the values of a tensor: then no fix may write to it."""
-    graph = failure.record.snapshot
-    keys = {at for at, owners in graph.storages.owners.items() if name in owners}
-    held = (at for slot, at in enumerate(graph.slot_storage) if graph.slot_state[slot] == SlotState.HELD)
-    return not keys.isdisjoint(held)
 
 
 def _flag_of_no_leaf(failure: Failure) -> Finding | None:

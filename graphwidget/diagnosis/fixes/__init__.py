@@ -37,6 +37,7 @@ FIX_IDS = {
     "out_of_place": "make a new tensor in place of writing to an old one",
     "clone_before_inplace": "write to a copy, or read from one",
     "zero_grad_or_step_order": "move a step or a `zero_grad`",
+    "single_views": "take views of a tensor one by one",
     "under_no_grad": "write under `torch.no_grad()`",
     "plain_buffer": "make what is filled without `requires_grad=True`",
     # no graph, or no gradient

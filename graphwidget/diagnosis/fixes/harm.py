@@ -25,10 +25,13 @@ _STAYS = ("module", "parameter", "leaf", "leaves", "buffer", "optimizer", "loade
 
 @dataclass(frozen=True)
 class Change:
-    """How an edit changes a path: it deletes, rebinds or empties it, or derives its value from it (``h.detach()``)."""
+    """How an edit changes a path: it deletes, rebinds or empties it, or derives its value from it (``h.detach()``).
+
+    A copy of it (``h.clone()``) is computed from it, and leaves gradients the way to it.
+    """
 
     path: str
-    how: Literal["deleted", "replaced", "emptied", "made_of_itself"]
+    how: Literal["deleted", "replaced", "emptied", "made_of_itself", "copied"]
 
 
 def destroys(record: Record, fix: Fix, graph: Snapshot | None = None) -> str:
@@ -43,13 +46,15 @@ def destroys(record: Record, fix: Fix, graph: Snapshot | None = None) -> str:
     texts = [run.source for run in record.runs.values()]
     for change in changes(record, fix.edit):
         kind = held_by(record, change.path, graphs)
-        itself = change.how == "made_of_itself"
+        itself = change.how in ("made_of_itself", "copied")
         if kind is None and change.how == "emptied" and begins_empty(texts, change.path):
             continue  # a list of plain values
         if kind is None and not itself and (change.how == "deleted" or _is_bound(record, change.path)):
             kind = "object"
         if kind == "leaves" and change.how == "deleted" and not _is_stepped(record, change.path):
             kind = "container"
+        if kind == "leaf" and change.how == "copied" and _is_given(record, change.path, fix.at):
+            continue  # who has called the function has the leaf
         if kind in _STAYS and not (itself and kind in ("buffer", "object")):
             return f"the {kind} `{change.path}`"
         if change.how == "deleted" and read_later(record, change.path, fix.at):
@@ -113,7 +118,8 @@ def _of_statement(statement: ast.stmt) -> Iterator[Change]:
             if path.endswith(".grad") or (isinstance(v := statement.value, ast.Constant) and isinstance(v.value, bool)):
                 continue  # a setting: ``relu.inplace = False``, ``w.grad = None``
             itself = any(ast.unparse(n) == path for n in ast.walk(statement.value) if isinstance(n, ast.expr))
-            yield Change(path, "made_of_itself" if itself else "replaced")
+            copied = ast.unparse(statement.value) == f"{path}.clone()"
+            yield Change(path, "copied" if copied else "made_of_itself" if itself else "replaced")
     elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         called = statement.value.func
         if isinstance(called, ast.Attribute) and called.attr == "clear":
@@ -154,6 +160,12 @@ def _element(path: str) -> tuple[str, bool]:
     """A path, and whether it was that of an element by a variable key, which is left out: ``state`` of ``state[k]``."""
     found = re.fullmatch(r"(.+)\[[A-Za-z_]\w*\]", path)
     return (found[1], True) if found is not None else (path, False)
+
+
+def _is_given(record: Record, path: str, at: tuple[int, int] | None) -> bool:
+    """Whether a name is an argument of the function around (cell, line)."""
+    found = source.function_at(Cells.of(record).text(at[0]), at[1]) if at is not None else None
+    return found is not None and path in {node.arg for node in ast.walk(found[1].args) if isinstance(node, ast.arg)}
 
 
 def _is_bound(record: Record, path: str) -> bool:

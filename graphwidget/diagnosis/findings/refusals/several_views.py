@@ -1,37 +1,47 @@
-"""In-place writes to one of several views that one call made: ``for row in h.unbind(0): row += 1``."""
+"""In-place writes to one of several views that one call made: ``for row in h: row += 1``, ``h.unbind(0)[0] += 1``."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from functools import partial
 
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.views import written_by
 from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
-from graphwidget.diagnosis.source.paths import local
-from graphwidget.diagnosis.wording import at, names, place_of, short, where
-from graphwidget.model import CellRun, Finding, Fix, Write
+from graphwidget.diagnosis.source.paths import is_assignable, local, root_of
+from graphwidget.diagnosis.source.pieces import Pieces, are_made_by, pieces_of
+from graphwidget.diagnosis.wording import at, names, short, where
+from graphwidget.model import Finding, Fix, Place, Write
 
 __all__ = ["of_one_of_several", "of_one_whose_base_was_written"]
 
-_MAKERS = ("split", "chunk", "unbind", "tensor_split", "hsplit", "vsplit", "dsplit", "split_with_sizes")
-
 
 def of_one_of_several(failure: Failure) -> Finding:
-    """A write to a view from `unbind`, `split`, `chunk` and the like."""
+    """A write to a view from `unbind`, `split`, `chunk` and the like, or from a loop over a tensor."""
     name = _element(failure) or written_by(failure)
     shown = f"`{name}`" if name else "A view"
-    made = _made(failure, name)
-    line = f" {short(made[1])} ({where(place_of(made[0], made[2].lineno))}) made them." if made is not None else ""
+    found = _pieces(failure, name)
     return failure.finding(
         f"{shown} is one of several views that one call made.",
         f"{short(failure.text)} modifies {shown if name else 'a view'} in place. Autograd cannot record that for views "
-        f"from `unbind`, `split`, `chunk` and the like.{line}",
-        _fix(failure, name, made),
+        f"from `unbind`, `split`, `chunk` and the like.{_made_them(failure, found)}",
+        *_fixes(failure, name, found),
         tensor=name,
     )
+
+
+def _made_them(failure: Failure, found: Pieces | None) -> str:
+    """What made the views, as a sentence behind another."""
+    if found is None:
+        return ""
+    spot = f"In[{_cell(failure, found)}], line {found.made.lineno}"
+    if found.is_called:
+        return f" {short(ast.unparse(found.made))} ({spot}) made them."
+    return f" Going through `{ast.unparse(found.made)}` ({spot}) made them: that is a call of `unbind`."
 
 
 def of_one_whose_base_was_written(failure: Failure) -> Finding | None:
@@ -74,7 +84,7 @@ def _last_write_to_several(failure: Failure) -> tuple[Write | None, str | None]:
     """
     for write in reversed(failure.record.writes):
         text = failure.cells.text(write.place.cell)
-        made = [node for node in source.nodes_of(text) if isinstance(node, ast.Call) and _makes_views(node)]
+        made = [node for node in source.nodes_of(text) if isinstance(node, ast.Call) and are_made_by(node)]
         split = {ast.unparse(part) for call in made for part in (*call.args[:1], _receiver(call)) if part is not None}
         for base in map(local, write.paths):
             if base in split and not write.optimizer:
@@ -114,52 +124,123 @@ def _element(failure: Failure) -> str | None:
     return None if holder is not None and holder.kind == "tensor" else element
 
 
-def _fix(failure: Failure, name: str | None, made: tuple[CellRun, str, ast.Call] | None) -> Fix:
-    """Another tensor under the same name does no harm where only that name is read; an element of a list is lost."""
-    if name is None or not _is_passing(failure, name):
-        new = inplace.out_of_place(failure.line) or failure.line
-        named = name is not None and name.isidentifier()
-        return failure.fix("out_of_place", "Make a new tensor instead.", failure.rewritten(new) if named else ())
+def _pieces(failure: Failure, name: str | None) -> Pieces | None:
+    """The views of which the line modifies one."""
+    return pieces_of(_texts(failure), failure.place.line or 0, name, partial(_is_tensor, failure)) if name else None
+
+
+def _texts(failure: Failure) -> list[str]:
+    """The text of the line, and those of the cells that share the names of the module with it."""
+    runs, cells = failure.record.runs.values(), failure.cells
+    others = [run.source for run in runs if not {run.cell, failure.place.cell} & cells.files]
+    return [failure.cell, *(text for text in others if text != failure.cell)]
+
+
+def _is_tensor(failure: Failure, name: str) -> bool:
     value = failure.value(name)
-    base = failure.value(value.view_of) if value is not None and value.view_of else None
-    if base is not None and base.leaf and base.requires_grad:
-        return failure.fix(
-            "under_no_grad",
-            "Write to it under `with torch.no_grad():`. Then nothing is recorded, and the leaf stays one.",
-            failure.under_no_grad(failure.line),
+    return value is not None and value.kind == "tensor"
+
+
+def _cell(failure: Failure, found: Pieces) -> int | None:
+    """The number of the cell that makes the views."""
+    texts = failure.cells.texts.items()
+    return failure.place.cell if found.text == failure.cell else next(n for n, text in texts if text == found.text)
+
+
+def _fixes(failure: Failure, name: str | None, found: Pieces | None) -> Iterator[Fix]:
+    """The whole tensor gets what is written, where something reads it later; else new tensors will do."""
+    text, line = failure.cell, failure.place.line or 0
+    value = failure.value(name)
+    paths = [ast.unparse(found.whole) if found is not None and found.root else "", (value and value.view_of) or ""]
+    bases = {_variable(path) for path in paths if path}
+    leaf = any((one := failure.value(path)) is not None and one.leaf and one.requires_grad for path in {*bases, *paths})
+    read = source.is_read_behind(text, line, bases, found.statement.lineno if found is not None else line)
+    wanted = bool(bases) and (read or source.is_for_others(text, line, root_of(name or ""), bases))
+    put_back = [*_put_together(failure, found)] if read and found is not None else []
+    own = name is not None and name.isidentifier() and name not in source.loop_names(text)
+    if leaf and found is not None and source.is_returned(text, line, bases):
+        yield from _one_by_one(failure, found, f"`{found.root}` is a leaf, which stays as it is")
+    elif leaf and (wanted or not own):
+        told = "Write to it under `with torch.no_grad():`. Then nothing is recorded, and the leaf stays one."
+        yield failure.fix("under_no_grad", told, failure.under_no_grad(failure.line))
+    elif wanted:
+        kept = (
+            f"A graph needs `{found.root}` as it is" if found is not None and any(map(failure.is_saved, bases)) else ""
         )
+        one_by_one = _one_by_one(failure, found, kept) if found is not None and not (kept and put_back) else ()
+        fixes = [*one_by_one, *put_back]
+        told = (
+            "Compute new tensors from the views, and the whole tensor from these: `torch.stack(...)`, `torch.cat(...)`."
+        )
+        yield from fixes or [failure.fix("out_of_place", told)]
+    elif own:
+        new = inplace.out_of_place(failure.line) or failure.line
+        yield failure.fix("out_of_place", "Make a new tensor instead.", failure.rewritten(new))
+    else:
+        yield _copied(failure, found)
+
+
+def _variable(path: str) -> str:
+    """The variable that a path begins with; of an object's own, the attribute: ``self.rows`` of ``self.rows[0]``."""
+    found = re.match(r"self\.\w+", local(path))
+    return found[0] if found is not None else root_of(path)
+
+
+def _one_by_one(failure: Failure, found: Pieces, kept: str) -> Iterator[Fix]:
+    """The same views by index: each is the only one of its call, and may be modified.
+
+    `kept`: why those of a copy, which gets the name; empty: those of the tensor itself.
+    """
+    new, cell, line = found.by_index, _cell(failure, found), found.statement.lineno
+    if not new or kept and not _is_own(found, found.root):
+        return
+    edits = text_edit.replace_node(cell, found.text, found.made, new)
+    first = ""
+    if kept:
+        copy = f"{found.root} = {found.root}.clone()"
+        edits += text_edit.insert_before(cell, found.text, found.statement, [copy])
+        first = f"{kept}: make a copy, `{copy}`. And take"
+    text = f"{first or 'Take'} each view by itself, by its index: such a view may be modified, and the tensor with it"
+    yield Fix("single_views", f"{text}: {short(new, 120)}.", False, at(Place(cell, line)), edits=edits)
+
+
+def _is_own(found: Pieces, path: str) -> bool:
+    """Whether the code that makes the views may assign to a path: not to a global variable in a function."""
+    line = found.statement.lineno
+    outside = path.isidentifier() and source.is_from_outside(found.text, line, path)
+    return is_assignable(path) and not (outside and source.function_at(found.text, line) is not None)
+
+
+def _put_together(failure: Failure, found: Pieces) -> Iterator[Fix]:
+    """Copies are modified in the loop, and the whole tensor is computed from them behind it."""
+    loop, whole = found.statement, ast.unparse(found.whole)
+    name = next(one for one in ("pieces", "parts", "copies", "one_by_one") if one not in found.text)
+    joined = found.joined(name)
+    known = any(getattr(node, "id", "") == "torch" for text in _texts(failure) for node in source.nodes_of(text))
+    if not isinstance(loop, ast.For) or not joined or not _is_own(found, whole) or not known:
+        return
+    cell, copies = _cell(failure, found), f"[one.clone() for one in {ast.unparse(found.made)}]"
+    behind = text_edit.insert_behind_block(cell, found.text, loop, [f"{whole} = {joined}"])
+    edits = (
+        *text_edit.insert_before(cell, found.text, loop, [f"{name} = {copies}"]),
+        *text_edit.replace_node(cell, found.text, found.made, name),
+        *behind,
+    )
+    yield Fix(
+        "out_of_place",
+        f"Modify copies, and compute `{whole}` from them behind the loop: `{whole} = {joined}`.",
+        False,
+        at(Place(cell, loop.lineno)),
+        "Memory for one more tensor.",
+        edits=edits if behind else (),
+    )
+
+
+def _copied(failure: Failure, found: Pieces | None) -> Fix:
+    """Each view becomes a tensor of its own."""
     text = "Make them tensors of their own before: `.clone()` for each. What they are views of then stays as it is."
-    if made is None:
+    if found is None:
         return failure.fix("clone_before_inplace", text)
-    run, whole, call = made
-    edits = text_edit.replace_node(run.cell, run.source, call, f"[one.clone() for one in {whole}]")
-    return Fix("clone_before_inplace", text, False, at(place_of(run, call.lineno)), edits=edits)
-
-
-def _is_passing(failure: Failure, name: str) -> bool:
-    """Whether a loop gives the name: then the tensor stays in what the loop runs over."""
-    loops = source.loops_around(failure.cell, failure.place.line or 0)
-    targets = [loop.target for loop in loops if isinstance(loop, ast.For)]
-    return any(isinstance(node, ast.Name) and node.id == name for target in targets for node in ast.walk(target))
-
-
-def _made(failure: Failure, name: str | None) -> tuple[CellRun, str, ast.Call] | None:
-    """The one call that made the views that a loop runs over: in its head, or assigned to a name in it."""
-    loops = source.loops_around(failure.cell, failure.place.line or 0)
-    run = next((one for one in failure.record.runs.values() if one.cell == failure.place.cell), None)
-    heads = [loop.iter for loop in loops if isinstance(loop, ast.For)][-1:]
-    if run is None or not heads or name is None or not _is_passing(failure, name):
-        return None
-    found = [(run, node) for node in ast.walk(heads[0]) if _makes_views(node)]
-    for read in sorted(source.names_in(heads[0])) if not found else ():
-        for one in failure.record.runs.values():
-            values = [source.given(made) for made in source.assignments(one.source, read)]
-            found += [(one, value) for value in values if _makes_views(value)]
-    if len(found) != 1:
-        return None
-    where_made, call = found[0]
-    return (where_made, ast.unparse(call), call) if isinstance(call, ast.Call) else None
-
-
-def _makes_views(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and ast.unparse(node.func).rsplit(".", 1)[-1] in _MAKERS
+    cell, copies = _cell(failure, found), f"[one.clone() for one in {ast.unparse(found.made)}]"
+    edits = text_edit.replace_node(cell, found.text, found.made, copies)
+    return Fix("clone_before_inplace", text, False, at(Place(cell, found.made.lineno)), edits=edits)

@@ -116,6 +116,17 @@ def insert_after(cell: int | None, text: str, at: int | ast.stmt, new: Sequence[
     return (TextEdit(at_end, at_end, "".join(f"\n{before}{one}" for one in _indented(new, before)), cell),)
 
 
+def insert_behind_block(cell: int | None, text: str, block: ast.stmt, new: Sequence[str]) -> Edits:
+    """Write lines behind a statement with a block, indented like its head. Empty if it shares a line with others."""
+    lines, (first, last) = with_ends(text), (block.lineno, block.end_lineno or block.lineno)
+    depth, end = _indentation(_bare(lines[first - 1])), _bare(lines[last - 1])
+    own = syntax.statements_at(text, last)[-1:]
+    if len(depth) != span(text, block)[0][1] or any(span(text, one)[1] < span(text, block)[1] for one in own):
+        return ()
+    at_end = (last, len(end))
+    return (TextEdit(at_end, at_end, "".join(f"\n{depth}{one}" for one in _indented(new, depth)), cell),)
+
+
 def replace_line(cell: int | None, text: str, line: int, new: str) -> Edits:
     """Write `new` in place of a line, with its indentation. Empty if the line is the same."""
     lines = with_ends(text)

@@ -57,6 +57,7 @@ from graphwidget.diagnosis.source.syntax.names import (
     targets,
     words_in,
 )
+from graphwidget.diagnosis.source.syntax.reads import is_for_others, is_read_behind, is_returned
 from graphwidget.diagnosis.source.syntax.statements import (
     Statement,
     beginning_at,
@@ -118,7 +119,10 @@ __all__ = [
     "head",
     "head_of",
     "is_comprehension",
+    "is_for_others",
     "is_from_outside",
+    "is_read_behind",
+    "is_returned",
     "is_small",
     "last_name",
     "leading_to",

@@ -115,6 +115,35 @@ def test_a_view_under_a_name_of_its_own_is_computed_anew() -> None:
     assert found.fixes[0].id == "out_of_place" and found.fixes[0].edits[0].new == "a = a.mul(b)"
 
 
+def test_a_view_by_index_is_written_where_the_whole_is_read_later() -> None:
+    for later, ids in (
+        ("h.sum().backward()", ["single_views", "out_of_place"]),
+        ("row.sum().backward()", ["clone_before_inplace"]),
+    ):
+        found = only(NET, f"h = x * net.weight\nfor row in h:\n    row.mul_(2)\n{later}")
+        assert [fix.id for fix in found.fixes] == ids
+
+
+def test_copies_are_put_together_where_a_graph_needs_the_whole() -> None:
+    body = "for row in h:\n        row -= 1\n    return h"
+    (fix,) = only(NET, f"def shift(h):\n    {body}", "y = (x * net.weight).exp()\nshift(y).sum().backward()").fixes
+    assert fix.id == "single_views"  # `h` has no name that says that `y` is saved: a trial tells
+    (fix,) = only(NET, "y = (x * net.weight).exp()\nfor row in y:\n    row -= 1\ny.sum().backward()").fixes
+    assert fix.id == "out_of_place" and fix.edits[-1].new == "\ny = torch.stack(pieces)"
+
+
+def test_a_function_that_only_writes_to_its_argument_writes_to_the_views_of_that() -> None:
+    helper = "def shift(h):\n    for row in h:\n        row += 1"
+    (fix,) = only(NET, helper, "y = x * net.weight\nshift(y)\ny.sum().backward()").fixes
+    assert fix.id == "single_views" and fix.edits[0].new == "[h[i] for i in range(len(h))]"
+
+
+def test_a_leaf_that_a_function_gets_and_returns_is_copied() -> None:
+    helper = "def shift(h):\n    for row in h:\n        row += 1\n    return h"
+    (fix,) = only("w = torch.ones(3, 2, requires_grad=True)", helper, "shift(w).sum().backward()").fixes
+    assert fix.id == "single_views" and "h = h.clone()" in [edit.new.strip() for edit in fix.edits]
+
+
 def test_an_inference_tensor_that_an_object_keeps_is_named() -> None:
     room = (
         "class Room:\n    kept = None\n    @property\n    def far(self):\n        if self.kept is None:\n"
