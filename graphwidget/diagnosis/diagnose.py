@@ -23,7 +23,7 @@ from graphwidget.diagnosis.findings import (
 )
 from graphwidget.diagnosis.findings.refusals import checkpoints, inference, out_of_memory, replicas, unexplained
 from graphwidget.diagnosis.findings.refusals.checks import checks
-from graphwidget.diagnosis.findings.refusals.gradients import not_a_number, unlike, unused, without_formula
+from graphwidget.diagnosis.findings.refusals.gradients import not_a_number, types_apart, unlike, unused, without_formula
 from graphwidget.diagnosis.findings.refusals.user_code import custom_functions, hooks, inner_calls, own_code
 from graphwidget.diagnosis.findings.silences import (
     computed_parameter,
@@ -87,6 +87,7 @@ EXPLANATIONS: dict[str, Explanation] = {
     "checkpoint_not_needed": checkpoints.of_unneeded,
     "ready_twice": replicas.of_ready_twice,
     "out_of_memory": out_of_memory.of_call,
+    "types": types_apart.explain,
 }
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["AUTOGRAD_CALL", "FORECAST", "OF_AUTOGRAD", "UNDIFFERENTIABLE", "says"]
+__all__ = ["AUTOGRAD_CALL", "FORECAST", "OF_AUTOGRAD", "TWO_TYPES", "UNDIFFERENTIABLE", "says"]
 
 # ---- an autograd call fails while it runs
 FREED = ("second time", "extra time", "already been freed")
@@ -43,6 +43,11 @@ UNDIFFERENTIABLE = re.compile(  # which operation, and by which argument
 )
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory")
 NOT_A_NUMBER = ("returned nan values in its ",)
+TYPES_APART = ("Found dtype ", "expected scalar type ", " to have the same dtype, but got: ")
+TWO_TYPES = re.compile(  # which two types these are
+    r"Found dtype (\w+) but expected (\w+)|expected scalar type (\w+) but found (\w+)|"
+    r"same dtype, but got: (?:c10::)?(\w+) != (?:c10::)?(\w+)"
+)
 HOOK_CHANGED = (
     "has changed the size of value",
     "has changed the type of value",
@@ -263,6 +268,7 @@ AUTOGRAD_CALL = (
     ("checkpoint_not_needed", CHECKPOINT_NOT_NEEDED),
     ("ready_twice", READY_TWICE),
     ("out_of_memory", OUT_OF_MEMORY),
+    ("types", TYPES_APART),
 )
 
 # Reason of a forecast -> torch's message when the forecast comes true.

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 import graphwidget
 from graphwidget.model import torch_messages as messages
@@ -110,6 +111,7 @@ def own_twice():
 
 LEAF = torch.ones(2, requires_grad=True)
 RAISED = {
+    "TYPES_APART": lambda: F.huber_loss(torch.ones(2, requires_grad=True), torch.ones(2).double()).backward(),
     "GRADIENTS_COUNTED": lambda: own(lambda g: g),
     "GRADIENT_OF_NO_TENSOR": lambda: own(lambda g: (g, g)),
     "GRADIENT_SHAPE": lambda: own(lambda g: (g[:0], None)),

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from graphwidget.diagnosis.reuse.carrier import Carrier
 from graphwidget.diagnosis.reuse.graph_paths import Tensor, path_to_failure
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.model import BackwardCall, Place, Snapshot
 
-__all__ = ["made_at", "path", "recorded_at", "uids"]
+__all__ = ["made_at", "nodes_stopped_at", "path", "recorded_at", "uids"]
+
+_NAMED = re.compile(r"\b(\w+Backward\d*)\b")
+_OPERATION = re.compile(r"\b([a-z]\w+_backward)\b")  # svd_backward, of LinalgSvdBackward0
 
 
 def made_at(graph: Snapshot, call: BackwardCall) -> Place | None:
@@ -19,6 +24,23 @@ def made_at(graph: Snapshot, call: BackwardCall) -> Place | None:
 def recorded_at(call: BackwardCall, uid: int | None) -> Place | None:
     """Return the place of a node that only anomaly mode's record tells: that of the node at which the call stopped."""
     return call.failed_place if uid is not None and uid == call.stopped_uid else None
+
+
+def nodes_stopped_at(call: BackwardCall) -> list[int]:
+    """Return the nodes at one of which the call stopped; empty: unknown. A name in the message decides between them."""
+    graph = call.graph
+    if graph is None:
+        return []
+    uids = (call.failed_uid,) if call.failed_uid is not None else call.stopped_at
+    nodes = [graph.index_of[uid] for uid in uids if uid in graph.index_of]
+    named = set(_NAMED.findall(call.error or ""))
+    own = [one.replace("_", "") for one in _OPERATION.findall(call.error or "")]
+    meant = [
+        node
+        for node in nodes or range(len(graph))
+        if graph.name_of(node) in named or any(one in graph.name_of(node).lower() for one in own)
+    ]
+    return meant if meant else nodes
 
 
 def uids(graph: Snapshot, call: BackwardCall) -> tuple[int, ...]:

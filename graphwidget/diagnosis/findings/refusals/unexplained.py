@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from graphwidget.diagnosis.findings.failed_node import recorded_at
+from graphwidget.diagnosis.findings.failed_node import nodes_stopped_at, recorded_at
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.wording import root_name, short, when, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Place, Record, Scene, Snapshot, torch_messages
@@ -16,8 +16,6 @@ __all__ = ["FROM_OUTSIDE", "is_caught", "of_call", "of_refused"]
 
 _OF_TORCH = ("RuntimeError", "NotImplementedError", "ValueError", "TypeError")
 _MOST_NODES = 3  # that a sentence names
-_NAMED = re.compile(r"\b(\w+Backward\d*)\b")
-_OPERATION = re.compile(r"\b([a-z]\w+_backward)\b")  # svd_backward, of LinalgSvdBackward0
 # What ends the program, and says nothing of the call.
 FROM_OUTSIDE = ("KeyboardInterrupt", "SystemExit", "GeneratorExit", "CellTimeout")
 
@@ -37,7 +35,7 @@ def of_call(record: Record, call: BackwardCall, *, caught: bool) -> Finding | No
         return None
     run = record.runs.get(call.place.run) if call.place.run is not None else None
     scene = record.scenes.get(call.n, Scene())
-    nodes = _nodes(call)
+    nodes = nodes_stopped_at(call)
     graph = call.graph
     stopped = _stopped(graph, nodes) if graph is not None else ""
     one = nodes[0] if graph is not None and len(nodes) == 1 else None
@@ -114,23 +112,6 @@ def _line_of_the_error(run: CellRun | None, call: BackwardCall, scene: Scene) ->
 
 
 # ------------------------------------------------------------------ the node
-
-
-def _nodes(call: BackwardCall) -> list[int]:
-    """The nodes at one of which the call stopped; empty: unknown. A name in the message decides between them."""
-    graph = call.graph
-    if graph is None:
-        return []
-    uids = (call.failed_uid,) if call.failed_uid is not None else call.stopped_at
-    nodes = [graph.index_of[uid] for uid in uids if uid in graph.index_of]
-    named = set(_NAMED.findall(call.error or ""))
-    own = [one.replace("_", "") for one in _OPERATION.findall(call.error or "")]
-    meant = [
-        node
-        for node in nodes or range(len(graph))
-        if graph.name_of(node) in named or any(one in graph.name_of(node).lower() for one in own)
-    ]
-    return meant if meant else nodes
 
 
 def _stopped(graph: Snapshot, nodes: list[int]) -> str:
