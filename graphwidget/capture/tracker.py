@@ -417,6 +417,7 @@ class Tracker:
                 self.write_recorder.starved(),
                 self.write_recorder.unheld(),
                 self.write_recorder.kept_grads(),
+                self.write_recorder.steps.false_flags.found(),
             )
 
     def findings(self, live: Snapshot | None = None) -> tuple[Finding, ...]:

@@ -37,7 +37,7 @@ from graphwidget.model.graph.parts import (
 from graphwidget.model.graph.snapshot import Node, SavedTensor, Snapshot
 from graphwidget.model.measured.lineage import INTO_A_LEAF, FrozenModule, Lineage, MeasuredCut, MeasuredZeros, TextLine
 from graphwidget.model.measured.scenes import Recomputed, RunningModule, Scene, Sight, Value
-from graphwidget.model.measured.starved import KeptGradients, StarvedParameters, UnheldLeaf
+from graphwidget.model.measured.starved import FalseFlag, KeptGradients, StarvedParameters, UnheldLeaf
 from graphwidget.model.nonfinite import NonFinite
 from graphwidget.model.predictions import Answer, Prediction
 from graphwidget.model.records import (
@@ -71,6 +71,7 @@ __all__ = [
     "Comparison",
     "Drawing",
     "Event",
+    "FalseFlag",
     "Finding",
     "Findings",
     "Fix",

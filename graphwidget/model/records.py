@@ -14,7 +14,7 @@ from graphwidget.model.graph.parts import Leaf, ModuleCall, Place, TensorRef
 from graphwidget.model.graph.snapshot import Node, SavedTensor, Snapshot
 from graphwidget.model.measured.lineage import Lineage
 from graphwidget.model.measured.scenes import Scene
-from graphwidget.model.measured.starved import KeptGradients, StarvedParameters, UnheldLeaf
+from graphwidget.model.measured.starved import FalseFlag, KeptGradients, StarvedParameters, UnheldLeaf
 
 __all__ = [
     "BackwardCall",
@@ -358,6 +358,7 @@ class Record:
     what was alive when some of the calls were made, oldest first. `scenes`: measurements where calls (by n) raised.
     `starved`: parameters for which no step of their optimizer found a gradient. `unheld`: leaves with a gradient that
     no optimizer has held. `kept_grads`: parameters whose gradients were never cleared between steps.
+    `false_flags`: what was to be frozen by an attribute that torch does not read.
     `lineage`: where values left the graph, if the program has run once more to measure that.
     """
 
@@ -375,4 +376,5 @@ class Record:
     starved: tuple[StarvedParameters, ...] = ()
     unheld: tuple[UnheldLeaf, ...] = ()
     kept_grads: tuple[KeptGradients, ...] = ()
+    false_flags: tuple[FalseFlag, ...] = ()
     lineage: Lineage | None = None

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from graphwidget import torch_internals as internals
 from graphwidget.capture.lines.provenance import NOWHERE, Provenance
 from graphwidget.capture.owners import reading
+from graphwidget.capture.writes.false_flags import FalseFlags
 from graphwidget.capture.writes.kept_grads import KeptGrads
 from graphwidget.capture.writes.log import WriteLog
 from graphwidget.capture.writes.starved import Starved
@@ -117,6 +118,7 @@ class OptimizerSteps:
         self.starved, self.unheld = Starved(watched), Unheld(watched)
         self.kept_grads = KeptGrads(watched, log.calls)
         self.zero_grads = ZeroGrads()
+        self.false_flags = FalseFlags(watched)
 
     def install(self) -> None:
         """Begin to record steps, if torch's optimizers are loaded."""
@@ -132,6 +134,7 @@ class OptimizerSteps:
         """Drop every reference to a tensor for a while. Returns a function that restores them."""
         self.starved.forget(tensor)
         self.kept_grads.forget(tensor)
+        self.false_flags.forget(tensor)
         return self.unheld.let_go(tensor)
 
     def uninstall(self) -> None:
@@ -187,6 +190,7 @@ class OptimizerSteps:
         self.unheld.step(optimizer, parameters, place_now)
         self.kept_grads.step(optimizer, parameters, place_now)
         self.zero_grads.step(optimizer, parameters)
+        self.false_flags.step(parameters, place_now)
         if self._is_usual(optimizer, parameters, frame):
             return
         self._usual.pop(id(optimizer), None)

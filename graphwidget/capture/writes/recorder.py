@@ -167,6 +167,7 @@ class WriteRecorder:
         if armed:  # in the middle of a line, before a backward call in it
             self._compare_running(armed[-1])
         self._check_skipped()
+        self.steps.false_flags.see(search.flagged)
         tensors = {id(h.tensor): (h.path, h.tensor) for h in reversed(search.holdings)}
         chosen = list(reversed(tensors.values()))
         chosen += [(step.path(), tensor) for tensor, step in search.others[: max(0, MAX_WATCHED - len(chosen))]]
