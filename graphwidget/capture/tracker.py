@@ -414,11 +414,7 @@ class Tracker:
                 self.notebook,
                 self.retention.all(),
                 dict(self.failures.scenes),
-                self.write_recorder.starved(),
-                self.write_recorder.unheld(),
-                self.write_recorder.kept_grads(),
-                self.write_recorder.lost_grads(),
-                self.write_recorder.nonfinite(),
+                **self.write_recorder.seen_at_steps(),
             )
 
     def findings(self, live: Snapshot | None = None) -> tuple[Finding, ...]:

@@ -46,6 +46,7 @@ from graphwidget.model.measured.lineage import (
 )
 from graphwidget.model.measured.scenes import Recomputed, RunningModule, Scene, Sight, Value
 from graphwidget.model.measured.starved import (
+    FalseFlag,
     KeptGradients,
     LostGradients,
     NonFiniteParameters,
@@ -86,6 +87,7 @@ __all__ = [
     "Comparison",
     "Drawing",
     "Event",
+    "FalseFlag",
     "Finding",
     "Findings",
     "Fix",

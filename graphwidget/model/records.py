@@ -15,6 +15,7 @@ from graphwidget.model.graph.snapshot import Node, SavedTensor, Snapshot
 from graphwidget.model.measured.lineage import Lineage
 from graphwidget.model.measured.scenes import Scene
 from graphwidget.model.measured.starved import (
+    FalseFlag,
     KeptGradients,
     LostGradients,
     NonFiniteParameters,
@@ -365,7 +366,7 @@ class Record:
     `starved`: parameters for which no step of their optimizer found a gradient. `unheld`: leaves with a gradient that
     no optimizer has held. `kept_grads`: parameters whose gradients were never cleared between steps. `lost_grads`:
     parameters whose gradients were cleared before any step used them. `nonfinite`: parameters of optimizers that are
-    not finite.
+    not finite. `false_flags`: what was to be frozen by an attribute that torch does not read.
     `lineage`: where values left the graph, if the program has run once more to measure that.
     """
 
@@ -385,4 +386,5 @@ class Record:
     kept_grads: tuple[KeptGradients, ...] = ()
     lost_grads: tuple[LostGradients, ...] = ()
     nonfinite: tuple[NonFiniteParameters, ...] = ()
+    false_flags: tuple[FalseFlag, ...] = ()
     lineage: Lineage | None = None

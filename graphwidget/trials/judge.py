@@ -249,6 +249,8 @@ def _starved(before: Account, after: Account, finding: Finding, call: BackwardCa
     """
     moved = before.moved or after.moved  # what is no parameter of an optimizer was not trained before either
     trained = [path for path in before.reached if not moved or path in moved]
+    if fix.id == "freeze":  # which is to take their gradients from some
+        trained = [path for path in trained if path not in fix.starves]
     if after.moved and not before.moved and not before.errors:
         trained = []  # a program whose steps changed nothing
     lost = [path for path in trained if path not in after.reached]

@@ -12,7 +12,7 @@ from torch import nn
 
 from graphwidget.capture.flow.lineage import LineageMode
 from graphwidget.capture.flow.nonfinite_steps import NonFiniteFlow
-from graphwidget.capture.writes.nonfinite import NonFiniteSteps, first_not_finite
+from graphwidget.capture.writes.optimizers.nonfinite import NonFiniteSteps, first_not_finite
 from graphwidget.capture.writes.watched import WatchedTensors
 from graphwidget.model import MeasuredNonFinite, TextLine
 

@@ -19,7 +19,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from graphwidget import torch_internals as internals
 from graphwidget.capture.flow.nonfinite import values_there
 from graphwidget.capture.flow.operands import tensors_in
-from graphwidget.capture.writes.nonfinite import first_not_finite
+from graphwidget.capture.writes.optimizers.nonfinite import first_not_finite
 from graphwidget.model import MeasuredNonFinite, TextLine
 
 __all__ = ["NonFiniteFlow"]

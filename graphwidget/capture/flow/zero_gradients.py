@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 
 from graphwidget import torch_internals as internals
-from graphwidget.capture.writes.zero_grads import is_zero
+from graphwidget.capture.writes.optimizers.zero_grads import is_zero
 from graphwidget.model import MeasuredZeros
 
 __all__ = ["ZeroFlow"]

@@ -87,10 +87,10 @@ class Plan:
     """How instances of one type are read.
 
     `skip`: they hold nothing. `tensor`: they are tensors. `simple`: `gc.get_referents` lists everything they hold.
-    `is_class`: they are classes.
+    `is_class`: they are classes. `is_module`: they are torch's modules.
     """
 
-    __slots__ = ("is_class", "readers", "simple", "skip", "tensor")
+    __slots__ = ("is_class", "is_module", "readers", "simple", "skip", "tensor")
 
     def __init__(
         self,
@@ -99,10 +99,11 @@ class Plan:
         tensor: bool = False,
         simple: bool = False,
         is_class: bool = False,
+        is_module: bool = False,
     ) -> None:
         self.skip = readers is None
         self.readers = readers or (lambda o: [])
-        self.tensor, self.simple, self.is_class = tensor, simple, is_class
+        self.tensor, self.simple, self.is_class, self.is_module = tensor, simple, is_class, is_module
 
 
 def plan_for(cls: type) -> Plan:
@@ -115,7 +116,7 @@ def plan_for(cls: type) -> Plan:
     if type in mro:
         return Plan(of_class, is_class=True)
     if torch.nn.Module in mro:
-        return Plan(functools.partial(of_module, static_attribute(cls, "__getitem__")))
+        return Plan(functools.partial(of_module, static_attribute(cls, "__getitem__")), is_module=True)
     special = SPECIAL.get(cls)
     if special is not None:
         return Plan(special)

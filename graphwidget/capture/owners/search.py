@@ -27,6 +27,7 @@ import torch
 
 from graphwidget import torch_internals as internals
 from graphwidget.capture.owners import reading
+from graphwidget.capture.owners.flags import false_flag
 from graphwidget.capture.owners.paths import PathStep, containers_of, is_bounded, rank_of
 from graphwidget.capture.owners.plans import Plan, Reader, plan_for, sample
 from graphwidget.capture.owners.starting_points import LAST_RESULT, items_of, starting_points
@@ -86,6 +87,7 @@ class Search:
     holdings: list[Holding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     others: list[tuple[torch.Tensor, PathStep]] = field(default_factory=list)  # tensors that require no grad
+    flagged: list[tuple[Any, PathStep, str]] = field(default_factory=list)  # with an attribute of `flags.false_flag`
 
     def tensor_at(self, path: str) -> torch.Tensor | None:
         """Return the tensor that this search found at a path; nothing is evaluated."""
@@ -132,7 +134,7 @@ def find(
         for value, root in starting_points(items, frames, shell, out, last_error, frozenset(hidden), others):
             searcher.visit(value, root)
         searcher.run()
-    return Search(_in_order(searcher.holdings, namespace), searcher.notes, searcher.others)
+    return Search(_in_order(searcher.holdings, namespace), searcher.notes, searcher.others, searcher.flagged)
 
 
 class _Part:
@@ -160,6 +162,7 @@ class _Searcher:
         self.numbers: dict[type, Callable[[Any], int]] = {}  # type of a node -> reader of its sequence number
         self.holdings: list[Holding] = []
         self.others: list[tuple[torch.Tensor, PathStep]] = []
+        self.flagged: list[tuple[Any, PathStep, str]] = []
         self.known: dict[int, list[int]] = {}  # id of a tensor -> indices of its paths in `holdings`
         self.containers: dict[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]] = {}  # equal tuples, shared
         self.notes: list[str] = []
@@ -181,6 +184,9 @@ class _Searcher:
         if id(child) in self.seen or not gc.is_tracked(child):
             return
         self.seen[id(child)] = child
+        # Reading the attributes of a tensor that has none would make a dict for them.
+        if (plan.is_module or (plan.tensor and len(gc.get_referents(child)) > 1)) and (name := false_flag(child)):
+            self.flagged.append((child, step, name))
         if plan.is_class and reading.module_of(child) != self.module_name:
             return  # imported, not the user's
         if plan.simple and self.nothing_in([child]):

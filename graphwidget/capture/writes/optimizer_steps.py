@@ -15,14 +15,15 @@ from typing import Any, NamedTuple
 from graphwidget import torch_internals as internals
 from graphwidget.capture.lines.provenance import NOWHERE, Provenance
 from graphwidget.capture.owners import reading
-from graphwidget.capture.writes.kept_grads import KeptGrads
 from graphwidget.capture.writes.log import WriteLog
-from graphwidget.capture.writes.lost_grads import LostGrads
-from graphwidget.capture.writes.nonfinite import NonFiniteSteps
-from graphwidget.capture.writes.starved import Starved
-from graphwidget.capture.writes.unheld import Unheld
+from graphwidget.capture.writes.optimizers.false_flags import FalseFlags
+from graphwidget.capture.writes.optimizers.kept_grads import KeptGrads
+from graphwidget.capture.writes.optimizers.lost_grads import LostGrads
+from graphwidget.capture.writes.optimizers.nonfinite import NonFiniteSteps
+from graphwidget.capture.writes.optimizers.starved import Starved
+from graphwidget.capture.writes.optimizers.unheld import Unheld
+from graphwidget.capture.writes.optimizers.zero_grads import ZeroGrads
 from graphwidget.capture.writes.watched import WatchedTensors
-from graphwidget.capture.writes.zero_grads import ZeroGrads
 from graphwidget.model import Place, Write
 
 __all__ = ["OptimizerSteps"]
@@ -119,6 +120,7 @@ class OptimizerSteps:
         self.starved, self.unheld = Starved(watched), Unheld(watched)
         self.kept_grads, self.lost_grads = KeptGrads(watched, log.calls), LostGrads(watched, log.calls)
         self.zero_grads, self.nonfinite = ZeroGrads(), NonFiniteSteps(watched)
+        self.false_flags = FalseFlags(watched)
 
     def install(self) -> None:
         """Begin to record steps, if torch's optimizers are loaded."""
@@ -135,6 +137,7 @@ class OptimizerSteps:
         self.starved.forget(tensor)
         self.kept_grads.forget(tensor)
         self.lost_grads.forget(tensor)
+        self.false_flags.forget(tensor)
         return self.unheld.let_go(tensor)
 
     def uninstall(self) -> None:
@@ -192,6 +195,7 @@ class OptimizerSteps:
         self.lost_grads.step(optimizer, parameters, place_now)
         self.zero_grads.step(optimizer, parameters)
         self.nonfinite.step(optimizer, parameters, place_now)
+        self.false_flags.step(parameters, place_now)
         if self._is_usual(optimizer, parameters, frame):
             return
         self._usual.pop(id(optimizer), None)

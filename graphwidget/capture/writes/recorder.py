@@ -39,15 +39,7 @@ from graphwidget.capture.writes.statements import CellStatements, Statement
 from graphwidget.capture.writes.steps_by_hand import StepsByHand
 from graphwidget.capture.writes.through_data import Target, targets_of, written
 from graphwidget.capture.writes.watched import MAX_WATCHED, WatchedTensors, version_of
-from graphwidget.model import (
-    KeptGradients,
-    LostGradients,
-    NonFiniteParameters,
-    Place,
-    StarvedParameters,
-    UnheldLeaf,
-    Write,
-)
+from graphwidget.model import Place, Write
 
 __all__ = ["WriteRecorder"]
 
@@ -122,25 +114,17 @@ class WriteRecorder:
         """Return the last steps of optimizers that have never modified anything."""
         return tuple(self.steps.idle.values())
 
-    def starved(self) -> tuple[StarvedParameters, ...]:
-        """Return the parameters for which no step of their optimizer has found a gradient."""
-        return self.steps.starved.found()
-
-    def unheld(self) -> tuple[UnheldLeaf, ...]:
-        """Return the leaves with a gradient that no optimizer has held."""
-        return self.steps.unheld.found()
-
-    def kept_grads(self) -> tuple[KeptGradients, ...]:
-        """Return parameters whose gradients were never cleared between the steps of their optimizer."""
-        return self.steps.kept_grads.found()
-
-    def lost_grads(self) -> tuple[LostGradients, ...]:
-        """Return parameters whose gradients were cleared before a step of their optimizer used them."""
-        return self.steps.lost_grads.found()
-
-    def nonfinite(self) -> tuple[NonFiniteParameters, ...]:
-        """Return the parameters of optimizers that are not finite. It reads their values: not in a loop."""
-        return self.steps.nonfinite.found()
+    def seen_at_steps(self) -> dict[str, Any]:
+        """Return what the steps of optimizers showed, by the fields of `Record`. It reads values: not in a loop."""
+        steps = self.steps
+        return {
+            "starved": steps.starved.found(),
+            "unheld": steps.unheld.found(),
+            "kept_grads": steps.kept_grads.found(),
+            "lost_grads": steps.lost_grads.found(),
+            "nonfinite": steps.nonfinite.found(),
+            "false_flags": steps.false_flags.found(),
+        }
 
     def zero_grads(self) -> bool:
         """Return whether a step was made by gradients of zeros. It reads those that are there now: not in a loop."""
@@ -184,6 +168,7 @@ class WriteRecorder:
         if armed:  # in the middle of a line, before a backward call in it
             self._compare_running(armed[-1])
         self._check_skipped()
+        self.steps.false_flags.see(search.flagged)
         tensors = {id(h.tensor): (h.path, h.tensor) for h in reversed(search.holdings)}
         chosen = list(reversed(tensors.values()))
         chosen += [(step.path(), tensor) for tensor, step in search.others[: max(0, MAX_WATCHED - len(chosen))]]

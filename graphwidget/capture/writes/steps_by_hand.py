@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from graphwidget import torch_internals as internals
-from graphwidget.capture.writes.kept_grads import KeptGrads
+from graphwidget.capture.writes.optimizers.kept_grads import KeptGrads
+from graphwidget.capture.writes.optimizers.unheld import Unheld
 from graphwidget.capture.writes.statements import Statement
-from graphwidget.capture.writes.unheld import Unheld
 from graphwidget.model import Place
 
 __all__ = ["StepsByHand"]

@@ -42,6 +42,7 @@ FIX_IDS = {
     "plain_buffer": "make what is filled without `requires_grad=True`",
     # no graph, or no gradient
     "unfreeze": "let a tensor require grad",
+    "freeze": "let a tensor, or the parameters of a module, require no grad",
     "save_less": "let one graph save less",
     "remove_no_grad": "take code out of `torch.no_grad()`, or the like",
     "differentiable_op": "use an operation that has a derivative",
@@ -115,6 +116,7 @@ CHOICES = frozenset(
         "differentiable_backward",
         "drop_gradient",
         "fixed_sample",
+        "freeze",
         "matching_gradient",
         "new_optimizer",
         "reparametrize",

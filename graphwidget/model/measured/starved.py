@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from graphwidget.model.graph.parts import Place
 
-__all__ = ["KeptGradients", "LostGradients", "NonFiniteParameters", "StarvedParameters", "UnheldLeaf"]
+__all__ = ["FalseFlag", "KeptGradients", "LostGradients", "NonFiniteParameters", "StarvedParameters", "UnheldLeaf"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,23 @@ class UnheldLeaf:
     grows: bool = False
     dims: int = -1
     waiting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FalseFlag:
+    """A module or tensor that steps of optimizers changed while an attribute said that it requires no grad.
+
+    `place` is the last such step's, `path` names the module or tensor, `name` the attribute: it is none that torch
+    reads. `class_name` is that of the module, empty for a tensor. `changed` names parameters, as far as they have
+    names, `steps` says how many steps there were.
+    """
+
+    place: Place
+    path: str
+    name: str
+    class_name: str = ""
+    changed: tuple[str, ...] = ()
+    steps: int = 1
 
 
 @dataclass(frozen=True, slots=True)

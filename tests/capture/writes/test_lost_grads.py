@@ -5,7 +5,7 @@ import weakref
 import pytest
 import torch
 
-from graphwidget.capture.writes.lost_grads import LostGrads
+from graphwidget.capture.writes.optimizers.lost_grads import LostGrads
 from graphwidget.capture.writes.watched import WatchedTensors
 from graphwidget.model import Place
 

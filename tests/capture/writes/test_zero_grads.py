@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from graphwidget.capture.writes import zero_grads
-from graphwidget.capture.writes.zero_grads import ZeroGrads, is_zero
+from graphwidget.capture.writes.optimizers import zero_grads
+from graphwidget.capture.writes.optimizers.zero_grads import ZeroGrads, is_zero
 
 
 def stepped(*grads: torch.Tensor | None) -> ZeroGrads:

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from graphwidget import torch_internals as internals
+from graphwidget.capture.writes.optimizers.zero_grads import is_zero
 from graphwidget.capture.writes.watched import MAX_WATCHED, WatchedTensors, version_of
-from graphwidget.capture.writes.zero_grads import is_zero
 from graphwidget.model import Place, UnheldLeaf
 
 __all__ = ["Unheld"]
