@@ -75,11 +75,15 @@ class Ran:
 
 
 class Attempt(NamedTuple):
-    """What came of a trial, how many seconds it took, and the fixes for the error in which it ended."""
+    """What came of a trial, how many seconds it took, and the fixes for the error in which it ended.
+
+    `later` are the leaves that got a gradient from calls behind the failing one.
+    """
 
     trial: Trial
     seconds: float
     next: tuple[Next, ...] = ()
+    later: tuple[str, ...] = ()
 
 
 def attempt(
@@ -141,7 +145,7 @@ def attempt(
         after = Account.from_json(account.read_text(encoding="utf-8")) if account.exists() else None
     if after is None:
         return Attempt(_without_account(ending, ran.seconds, ran_for), ending.seconds)
-    return Attempt(judge(before, after, finding, fix, call, copy), ending.seconds, after.next)
+    return Attempt(judge(before, after, finding, fix, call, copy), ending.seconds, after.next, after.reached_later)
 
 
 def run(job: Job, rerun: Rerun, folder: Path, limits: Limits, cancelled: Callable[[], bool]) -> Ending:

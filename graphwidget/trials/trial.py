@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 
 from graphwidget.model import Finding, Fix, Trial
@@ -101,18 +101,20 @@ def _with_next(budget: _Budget, finding: Finding, fix: Fix, after: tuple[Next, .
             return None
         made = budget.spend(finding, whole, joined=True)
         if made.trial.passed:
-            return _without_first(budget, finding, fix, one) or with_trial(whole, made.trial)
+            return _without_first(budget, finding, fix, one, made.later) or with_trial(whole, made.trial)
         found = _with_next(budget, finding, whole, made.next)
         if found is not None:
             return found
     return None
 
 
-def _without_first(budget: _Budget, finding: Finding, first: Fix, after: Next) -> Fix | None:
-    """What was joined with a fix, if it suffices alone."""
+def _without_first(budget: _Budget, finding: Finding, first: Fix, after: Next, later: Collection[str]) -> Fix | None:
+    """What was joined with a fix, if it suffices alone: no leaf loses the gradient that it gets `later` from both."""
     alone = second_alone(budget.ran, first, after) if budget.more > 0 and not budget.how.cancelled() else None
     made = budget.spend(finding, alone, joined=True) if alone is not None else None
-    return with_trial(alone, made.trial) if alone is not None and made is not None and made.trial.passed else None
+    if alone is None or made is None or not made.trial.passed or not set(later) <= set(made.later):
+        return None
+    return with_trial(alone, made.trial)
 
 
 def can_be_tried(fix: Fix, rerun: Rerun) -> bool:

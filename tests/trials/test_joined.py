@@ -128,6 +128,12 @@ def test_what_was_added_is_the_fix_if_it_suffices_alone(monkeypatch, ran):
     )
 
 
+def test_what_was_added_is_no_fix_alone_if_a_leaf_then_loses_its_gradient(monkeypatch, ran):
+    both, alone = Attempt(GOOD, 0.1, later=("a", "b")), Attempt(GOOD, 0.1, later=("a",))
+    (fix,), _ = tried(monkeypatch, ran, Attempt(BAD, 0.1, (AFTER,)), both, alone)
+    assert fix.id == "out_of_place" and text_edit.apply(TEXT, fix.edits) == BOTH
+
+
 def test_what_changes_what_the_first_has_written_is_not_tried_alone(ran):
     inside = replace(AFTER, edits=(TextEdit((2, 10), (2, 11), " += ", None, "a.py"),))
     assert second_alone(ran, FIRST, inside) is None

@@ -13,7 +13,8 @@ from graphwidget.diagnosis.wording import lines_of
 from graphwidget.model import Kind
 
 _TAKING = ("pop", "popleft", "popitem", "remove", "clear")
-_ONCE = ("module", "parameter", "leaf", "leaves", "optimizer", "loader")
+# Kinds of objects that a program makes once.
+ONCE = ("module", "parameter", "leaf", "leaves", "optimizer", "loader")
 
 
 def makes_what_is_made_once(reuse: Reuse, statements: Iterable[Statement]) -> bool:
@@ -27,7 +28,7 @@ def makes_what_is_made_once(reuse: Reuse, statements: Iterable[Statement]) -> bo
     for one in statements:
         within = (node for node in ast.walk(one.node) if isinstance(node, ast.stmt))
         assigned = {name for statement in within for name in source.targets(statement)}
-        if any(held_by(reuse.record, name, graphs) in _ONCE for name in assigned):
+        if any(held_by(reuse.record, name, graphs) in ONCE for name in assigned):
             return True
         lines |= {(one.run.cell, line) for line in range(one.node.lineno, (one.node.end_lineno or 0) + 1)}
     graph = reuse.graph

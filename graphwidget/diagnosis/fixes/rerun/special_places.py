@@ -7,9 +7,9 @@ A method of a class, such as `__init__`, the function around a closure, a genera
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
+from graphwidget.diagnosis.fixes.rerun.before_uses import before_uses, with_dependents
 from graphwidget.diagnosis.fixes.rerun.once_only import each_time
 from graphwidget.diagnosis.fixes.rerun.rerun import (
     AT_START,
@@ -21,7 +21,6 @@ from graphwidget.diagnosis.fixes.rerun.rerun import (
     quoted,
 )
 from graphwidget.diagnosis.fixes.rerun.statements import places_to_rerun, trains
-from graphwidget.diagnosis.reuse.lines_between import runs_between
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
@@ -88,63 +87,19 @@ def _in_method(setting: Setting, maker: Maker) -> Rerun | None:
     body = _made_in(setting, function[1], made.cell)
     if not body or made.cell is None or any(trains(setting, one) for one in body):
         return None  # a Fisher information: backward calls make it
-    if forward is None or function[1].name != "__init__":
-        return _before_its_use(setting, made.cell, text, function[1], body)
+    whole = _made_in(setting, function[1], made.cell, everything=True)  # after a step the rest is out of date, too
+    body = with_dependents(setting, function[1], whole)
+    if forward is None or function[1].name != "__init__" or not _uses_it(setting, made.cell, forward):
+        return before_uses(setting, made.cell, text, function[1], body)
     if begins_on_head_line(forward):
         return None
     return _put_before(made.cell, text, body, first_step(forward), AT_START, forward.name)
 
 
-def _before_its_use(
-    setting: Setting, cell: int, text: str, method: ast.FunctionDef, body: list[ast.stmt]
-) -> Rerun | None:
-    """Compute just before a method reads it what another made; arguments of that become attributes."""
-    owner = (source.function_at(text, body[0].lineno) or (None,))[0]
-    spots = (spot for place in setting.reuse.uses_by(setting.reuse.later) for spot in reversed(lines_of(place)))
-    used = next(
-        (line for at, line in spots if at == cell and (source.function_at(text, line) or (0,))[0] is owner), None
-    )
-    found = source.statements_at(text, used) if used is not None else []
-    if owner is None or not found or not runs_between(setting, (cell, found[-1].lineno)):
-        return None
-    targets = {target for statement in body for target in source.targets(statement)}
-    if not targets or not all(target.startswith("self.") for target in targets):
-        return None
-    new = [_outside_method(statement, method) for statement in body]
-    if not all(new):
-        return None
-    what = quoted([Statement(CellRun(0, cell, text), statement) for statement in body])
-    lines = [line for one in new for line in (one or "").splitlines()]
-    sentence = (
-        f"Compute {what} before each use (In[{cell}], line {found[-1].lineno}): each pass has its own graph then."
-    )
-    edits = text_edit.insert_before(cell, text, found[-1], lines)
-    return Rerun(sentence, (cell, found[-1].lineno), edits)
-
-
-def _outside_method(statement: ast.stmt, method: ast.FunctionDef) -> str | None:
-    """The text of a statement of one method for another; None if it reads a local variable of the first."""
-    pairs = (pair for s in method.body if isinstance(s, ast.Assign) for pair in _assigned(s.targets[0], s.value))
-    held = {
-        value.id: ast.unparse(target)
-        for target, value in pairs
-        if isinstance(value, ast.Name) and ast.unparse(target).startswith("self.")
-    }
-    arguments = {one.arg for one in (*method.args.posonlyargs, *method.args.args, *method.args.kwonlyargs)} - {"self"}
-    own = {name for s in source.own_statements(method.body) for name in source.targets(s) if name.isidentifier()}
-    text = ast.unparse(statement)
-    for name in sorted((arguments | own) & source.names_in(statement)):
-        if name not in held:
-            return None
-        text = re.sub(rf"(?<![\w.]){name}(?!\w|\s*=(?!=))", held[name], text)
-    return text
-
-
-def _assigned(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
-    """The parts of an assignment: ``self.net, self.opt = net, opt`` has two."""
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        return list(zip(target.elts, value.elts))
-    return [(target, value)]
+def _uses_it(setting: Setting, cell: int, function: ast.FunctionDef) -> bool:
+    """Whether a function, or what it calls, uses the old part in the pass of the later call."""
+    spots = {spot for place in setting.reuse.uses_by(setting.reuse.later) for spot in lines_of(place)}
+    return any(at == cell and function.lineno <= line <= (function.end_lineno or 0) for at, line in spots)
 
 
 def _ran_since(setting: Setting, cell: int | None, function: ast.FunctionDef) -> bool:
@@ -247,15 +202,17 @@ def _makers(setting: Setting, *, all_callers: bool = False) -> Iterator[Maker]:
             yield place, text, around
 
 
-def _made_in(setting: Setting, function: ast.FunctionDef, cell: int | None) -> list[ast.stmt]:
-    """The statements of a function's body that made what has to be fresh."""
-    lines = _lines_to_rerun(setting, cell)
+def _made_in(
+    setting: Setting, function: ast.FunctionDef, cell: int | None, *, everything: bool = False
+) -> list[ast.stmt]:
+    """The statements of a function's body that made what has to be fresh, or all that the later call reaches."""
+    lines = _lines_to_rerun(setting, cell, everything)
     return [s for s in function.body if any(s.lineno <= line <= (s.end_lineno or 0) for line in lines)]
 
 
-def _lines_to_rerun(setting: Setting, cell: int | None) -> list[int]:
+def _lines_to_rerun(setting: Setting, cell: int | None, everything: bool = False) -> list[int]:
     """The lines of a cell that made, or called what made, what has to be fresh."""
-    spots = {spot for place in places_to_rerun(setting, False) for spot in lines_of(place)}
+    spots = {spot for place in places_to_rerun(setting, everything) for spot in lines_of(place)}
     return [line for at, line in spots if at == cell]
 
 
