@@ -25,7 +25,7 @@ def explain(record: Record, call: BackwardCall) -> Finding | None:
     if types is None or scene.raised_in != "engine":
         return None
     odd, wanted = types
-    node, place = _stopped_at(call, odd)
+    node, place = _stopped_at(call, {odd, wanted})
     runs = [run for _, run in sorted(record.runs.items()) if call.place.run is None or run.run <= call.place.run]
     at_run = max((i for i, run in enumerate(runs) if place is not None and run.cell == place.cell), default=-1)
     if place is None or at_run < 0:
@@ -63,12 +63,12 @@ def explain(record: Record, call: BackwardCall) -> Finding | None:
     )
 
 
-def _stopped_at(call: BackwardCall, odd: str) -> tuple[int | None, Place | None]:
-    """The node that refused, and its line: it has saved a tensor of the type that is out of place."""
+def _stopped_at(call: BackwardCall, types: set[str]) -> tuple[int | None, Place | None]:
+    """The node that refused, and its line: it has saved tensors of both types."""
     graph, nodes = call.graph, nodes_stopped_at(call)
     if graph is None:
         return None, None
-    mixed = [node for node in nodes if {odd} < _types_saved(graph, node)] or nodes
+    mixed = [node for node in nodes if types <= _types_saved(graph, node)]
     places = {at(graph.place_of(node)): graph.place_of(node) for node in mixed}
     return (mixed[0], next(iter(places.values()))) if len(places) == 1 else (None, None)
 
