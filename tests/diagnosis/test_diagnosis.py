@@ -72,7 +72,7 @@ def test_calls_are_counted_from_one():
     assert [opening(n) for n in (0, 10)] == ["①", "Call 11"]
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
 @given(records())
 def test_odd_records_never_raise_and_every_finding_fits_its_note(record):
     for finding in diagnose(record):

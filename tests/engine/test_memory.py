@@ -40,7 +40,7 @@ def alive(shot, gone=()):
     return len(found), loose + sum(shot.storages[at].bytes for at in storages)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(graphs())
 def test_what_a_path_retains_is_what_its_deletion_releases(shot):
     before = alive(shot)
@@ -55,7 +55,7 @@ def test_what_a_path_retains_is_what_its_deletion_releases(shot):
         assert (figures[name].nodes, figures[name].bytes) == (before[0] - after[0], before[1] - after[1]), name
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(0, 10**6), st.integers(2, 40))
 def test_dominators_agree_with_networkx(seed, size):
     rng = random.Random(seed)

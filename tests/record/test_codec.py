@@ -45,7 +45,7 @@ def plain(value: Any) -> Any:
 
 
 @given(records())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_record_with_its_graph_and_calls_is_the_same_afterwards(record: Record) -> None:
     back = there_and_back(Record, record)
     assert plain(back) == plain(record)
@@ -95,7 +95,7 @@ def planted(data: Any, path: tuple[Any, ...], value: Any) -> Any:
 
 
 @given(st.data())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_a_wrong_value_anywhere_is_refused_or_is_a_value_of_that_type(data: Any) -> None:
     writer = Codec(number_of=lambda graph: 0)
     type_, value = data.draw(st.sampled_from([(Drawing, story()), (Record, Record(Snapshot(), calls=story().calls))]))

@@ -272,7 +272,7 @@ def _fill(shape: object, made: list) -> object:
     return shape
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.dictionaries(st.from_regex(r"[a-z][a-z0-9]{0,4}", fullmatch=True), _structures(), max_size=5))
 def test_every_path_evaluates_to_its_tensor_and_every_tensor_has_a_path(shapes):
     import keyword
