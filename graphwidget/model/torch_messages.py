@@ -118,11 +118,9 @@ TRANSFORMED_OUTPUT = (
     "should contain a single element",
     "must be floating-point or complex Tensors",
 )
-NO_RULE = (
-    "In order to use an autograd.Function with functorch transforms",
-    "but it does not have vmap support",
-    "You must implement the jvp function",
-)
+NO_SETUP = ("In order to use an autograd.Function with functorch transforms",)
+NO_JVP = ("You must implement the jvp function",)
+NO_RULE = (*NO_SETUP, "but it does not have vmap support", *NO_JVP)
 ENGINE_IN_TRANSFORM = (
     "called inside a functorch transform",
     "inside of a function being transformed by a functorch transform",
@@ -142,6 +140,7 @@ DIRTY_NOT_RETURNED = ("Some elements marked as dirty during the forward method w
 DIRTY_LEAF = ("a leaf Variable that requires grad has been used in an in-place operation",)
 DIRTY_VIEW = ("your Function cannot return more than one Tensor",)
 MARKED_NO_TENSOR = ("mark_non_differentiable only accepts variable arguments",)
+NO_MODULE_FORWARD = ('is missing the required "forward" function',)
 NO_FORWARD = ("You must implement the forward function for custom autograd.Function",)
 RETURNED_INPUT_SAVED = ("An input that has been returned as-is as output is being saved for backward",)
 HOOK_RETURNS = ("post accumulate grad hooks should return None",)

@@ -28,7 +28,7 @@ from graphwidget.diagnosis.findings.refusals import (
 from graphwidget.diagnosis.findings.refusals.checks import checks
 from graphwidget.diagnosis.findings.refusals.gradients import assigned, filled, without_formula
 from graphwidget.diagnosis.findings.refusals.optimizers import empty, scaler, sparse
-from graphwidget.diagnosis.findings.refusals.user_code import hooks, own_code
+from graphwidget.diagnosis.findings.refusals.user_code import hooks, missing_methods, own_code
 from graphwidget.diagnosis.fixes.restore_graph import updates_in_place
 from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax as source
@@ -61,7 +61,7 @@ def of_run(record: Record, run: CellRun) -> Finding | None:
     if any(call.error == run.error for call in record.calls if call.result == "raised"):
         return None  # the error of a call that ran, which is told itself
     tell = next((tell for words, tell in _TELLERS if torch_messages.says(run.error, words)), None)
-    found = tell(failure) if tell is not None else None
+    found = missing_methods.of_cell(failure) or (tell(failure) if tell is not None else None)
     found = found or scaler.of_line(failure) or checks.of_line(failure)
     return found or own_code.of_function(failure) or unexplained.of_refused(record, run)
 

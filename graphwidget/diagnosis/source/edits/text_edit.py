@@ -124,7 +124,7 @@ def insert_behind_block(cell: int | None, text: str, block: ast.stmt, new: Seque
     if len(depth) != span(text, block)[0][1] or any(span(text, one)[1] < span(text, block)[1] for one in own):
         return ()
     at_end = (last, len(end))
-    return (TextEdit(at_end, at_end, "".join(f"\n{depth}{one}" for one in _indented(new, depth)), cell),)
+    return (TextEdit(at_end, at_end, "".join(f"\n{depth}{one}".rstrip(" \t") for one in _indented(new, depth)), cell),)
 
 
 def replace_line(cell: int | None, text: str, line: int, new: str) -> Edits:

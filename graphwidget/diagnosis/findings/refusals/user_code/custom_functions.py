@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
+from graphwidget.diagnosis.findings.refusals.user_code import missing_methods
 from graphwidget.diagnosis.fixes.restore_graph import without_decorator
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
@@ -269,7 +270,7 @@ def _advice(what: str, got: str, wanted: str, which: str) -> str:
 
 
 def of_no_backward(record: Record, call: BackwardCall) -> Finding:
-    """A Function that defines no backward."""
+    """A Function that defines no backward, or one where PyTorch does not find it."""
     without = [one for one in functions(record) if one.backward is None]
     ran = {call.graph.name_of(index) for index in range(len(call.graph))} if call.graph is not None else set[str]()
     found = [one for one in without if f"{one.name}Backward" in ran]
@@ -277,23 +278,25 @@ def of_no_backward(record: Record, call: BackwardCall) -> Finding:
     shown, line = (f"`{one.name}`", one.made.lineno) if one is not None else ("A custom Function", 0)
     place = place_of(one.run, line) if one is not None else None
     spot = f" ({where(place)})" if place is not None else ""
+    meant = missing_methods.in_class(record, one.name, "backward", "vjp") if one is not None else None
+    text = f"{shown}{spot} says how its values are computed, and not their gradient: it has no `backward`."
+    advice = (
+        "Write a static method `backward(ctx, ...)` that returns one gradient for each input of `forward`; or, if no "
+        "gradient should come through it, give it `.detach()`ed inputs."
+    )
     return Finding(
         "refused",
         "error",
-        f"{shown}{spot} says how its values are computed, and not their gradient: it has no `backward`.",
+        f"{text} {missing_methods.told(meant)}" if meant is not None else text,
         f"{shown} has no `backward`.",
         call.n,
         node=f"{one.name}Backward" if one is not None else "",
-        made_at=place,
+        made_at=missing_methods.place_in(meant) if meant is not None else place,
         names=(one.name,) if one is not None else (),
         fixes=(
-            Fix(
-                "define_backward",
-                "Write a static method `backward(ctx, ...)` that returns one gradient for each input of `forward`; or, "
-                "if no gradient should come through it, give it `.detach()`ed inputs.",
-                False,
-                at(place),
-            ),
+            missing_methods.fix_of(meant, "define_backward")
+            if meant is not None
+            else Fix("define_backward", advice, False, at(place)),
         ),
     )
 
