@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
 from graphwidget import torch_internals as internals
@@ -28,9 +28,10 @@ class _Flagged:
         own = [owner] if self.is_tensor else [one for _, one in module_tensors(owner)]
         self.parameters = [weakref.ref(one) for one in own]
         self.steps, self.place = 0, Place(None, None)
+        self.order = 0  # the index of its first parameter among those of the optimizer
         self.changed: dict[str, None] = {}
 
-    def trained(self, ids: set[int]) -> list[Any]:
+    def trained(self, ids: Container[int]) -> list[Any]:
         """Its parameters among those that a step has changed, while the attribute says that they require no grad."""
         owner = self.owner()
         if owner is None or false_flag(owner) != self.name:
@@ -56,11 +57,13 @@ class FalseFlags:
         """Note a step."""
         if not self._flagged:
             return
-        ids = {id(one) for one in parameters if internals.requires_grad(one) and internals.grad(one) is not None}
+        with_grad = (one for one in parameters if internals.requires_grad(one) and internals.grad(one) is not None)
+        ids = {id(one): at for at, one in enumerate(with_grad)}
         for flagged in self._flagged.values():
             trained = flagged.trained(ids)
             if trained:
                 flagged.steps += 1
+                flagged.order = min(ids[id(one)] for one in trained)
                 flagged.place = where()
                 if not flagged.steps & (flagged.steps - 1):  # a power of two
                     flagged.changed |= dict.fromkeys(filter(None, map(self.watched.name, trained)))
@@ -75,6 +78,6 @@ class FalseFlags:
         """Those whose parameters steps have changed."""
         return tuple(
             FalseFlag(one.place, one.path, one.name, one.class_name, tuple(one.changed), one.steps)
-            for one in self._flagged.values()
+            for one in sorted(self._flagged.values(), key=lambda one: one.order)
             if one.steps
         )

@@ -82,7 +82,7 @@ def _fixes(record: Record, lost: LostGradients, used: BackwardCall, cleared: Pla
     step, call = (f"{short(place.source)} ({where(place)})" for place in (lost.place, used.place))
     line = f"move {short(cleared.source)} ({where(cleared)})" if cleared is not None else "clear them"
     adding = Fix(
-        "clear_after_step",
+        "zero_grad_or_step_order",
         f"To add the gradients up, {line} behind {step}.",
         False,
         at(cleared) if cleared is not None else at(lost.place),
@@ -94,7 +94,7 @@ def _fixes(record: Record, lost: LostGradients, used: BackwardCall, cleared: Pla
     if lost.place.cell != used.place.cell or len(loops[0]) >= len(loops[1]):
         return (adding,)
     each = Fix(
-        "step_in_each_pass",
+        "zero_grad_or_step_order",
         f"To make a step for each call, move {step} behind {call}.",
         False,
         at(lost.place),
