@@ -172,14 +172,23 @@ def of_another_shape(failure: Failure) -> Finding | None:
         _dropped(failure, argument),
         own and would_run(failure, failure.tensor(name), own),
     )
+    of_its_shape = _of_its_shape(failure, only, name) if prod(given) == prod(wanted) and not _is_of_ones(only) else None
     unreduced = _unreduced(failure, name, given)
     return failure.finding(
         f"`{word}` has another shape than {shown}.",
         f"The `{word}` that was given{written} has the shape {list(given)}, and {shown} has {list(wanted)}. It says "
         "how much each value counts, so it has the shape of what the backward starts from.",
-        *([drop, *unreduced] if prod(wanted) == 1 and name else [pass_]),
+        *([of_its_shape] if of_its_shape else [drop, *unreduced] if prod(wanted) == 1 and name else [pass_]),
         tensor=name,
     )
+
+
+def _of_its_shape(failure: Failure, gradient: ast.expr | None, name: str | None) -> Fix | None:
+    """As many values in another shape: they stay what they are. Without them a gradient of -1 would become 1."""
+    if gradient is None or name is None:
+        return None
+    new = ast.unparse(ast.Call(ast.Attribute(gradient, "reshape", ast.Load()), [ast.Name(f"{name}.shape")], []))
+    return failure.fix("pass_gradient", f"Give it the shape of `{name}`: `{new}`.", _replaced(failure, gradient, new))
 
 
 def _shape(text: str) -> tuple[int, ...]:
