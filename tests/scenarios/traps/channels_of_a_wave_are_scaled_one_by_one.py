@@ -2,7 +2,7 @@
 # says: `channel` is one of several views that one call made.
 # says: Going through `wave` (In[2], line 7) made them
 # says: [wave[i] for i in range(len(wave))]
-# never says: one.clone() for one in wave] | channel = channel
+# never says: zip([one.clone() for one in wave] | channel = channel
 # %%
 import torch
 torch.manual_seed(0)
