@@ -15,7 +15,7 @@ from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf, fresh_leaf
 from graphwidget.diagnosis.no_graph.grad_mode import inference_mode, switched, unrecorded
 from graphwidget.diagnosis.no_graph.gradients import without_graph
 from graphwidget.diagnosis.no_graph.gradients.differentiated_again import differentiated_again
-from graphwidget.diagnosis.no_graph.numbers import taken_out
+from graphwidget.diagnosis.no_graph.numbers.taken_out import taken_out
 from graphwidget.diagnosis.no_graph.origins import Origins
 from graphwidget.diagnosis.no_graph.restoring import cause_of
 from graphwidget.diagnosis.no_graph.values import Spot, Values

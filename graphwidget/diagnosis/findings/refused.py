@@ -30,11 +30,11 @@ from graphwidget.diagnosis.findings.refusals.gradients import assigned, filled, 
 from graphwidget.diagnosis.findings.refusals.optimizers import empty, scaler, sparse
 from graphwidget.diagnosis.findings.refusals.user_code import hooks, missing_methods, own_code
 from graphwidget.diagnosis.fixes.restore_graph import updates_in_place
-from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
+from graphwidget.diagnosis.source.in_place import statements as inplace
 from graphwidget.diagnosis.source.paths import is_code
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER

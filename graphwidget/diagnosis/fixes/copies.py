@@ -11,7 +11,7 @@ from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells, Spot
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
-from graphwidget.diagnosis.source.inplace_statements import reads_what_it_writes
+from graphwidget.diagnosis.source.in_place.statements import reads_what_it_writes
 from graphwidget.diagnosis.wording import at, lines_of, short, where
 from graphwidget.engine.what_if import reachable
 from graphwidget.model import BackwardCall, Fix, Record, SlotState, Snapshot, TextEdit, Write

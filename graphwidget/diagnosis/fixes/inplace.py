@@ -32,11 +32,12 @@ from graphwidget.diagnosis.reuse import blame
 from graphwidget.diagnosis.reuse.inplace_modules import expression, makes
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import inplace_statements, temporaries
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells, Spot
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
+from graphwidget.diagnosis.source.in_place import statements as inplace_statements
+from graphwidget.diagnosis.source.in_place import temporaries
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.wording import at, lines_of, outer_at, root_name, short, source_line, where
 from graphwidget.engine.what_if import reachable, with_nothing_stale

@@ -9,13 +9,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from graphwidget.diagnosis.source import containers
-from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.containers import EMPTY
 from graphwidget.diagnosis.source.detaching import detached
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
+from graphwidget.diagnosis.source.in_place import statements as inplace
 from graphwidget.diagnosis.source.paths import is_code, local
 from graphwidget.diagnosis.wording import at, names, outer_at, place_of, root_name, short, spoken, where
 from graphwidget.model import BackwardCall, CellRun, Fix, Owner, Record, Snapshot

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from graphwidget.diagnosis.fixes.copies import savers
 from graphwidget.diagnosis.fixes.handed_in import HandedIn, own_variables
-from graphwidget.diagnosis.source import inplace_statements
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells, Spot
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
+from graphwidget.diagnosis.source.in_place import statements as inplace_statements
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.wording import at, lines_of, names, short
 from graphwidget.model import BackwardCall, Place, Record, Snapshot, Write

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells, Spot
-from graphwidget.diagnosis.source.temporaries import calls_on_temporaries, operation, writes_to_new_names
+from graphwidget.diagnosis.source.in_place.temporaries import calls_on_temporaries, operation, writes_to_new_names
 from graphwidget.diagnosis.wording import at, lines_of
 from graphwidget.model import Record, Snapshot, Write
 

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from graphwidget.diagnosis.source import inplace_statements as inplace
+from graphwidget.diagnosis.source.in_place import statements as inplace
 
 
 @pytest.mark.parametrize(

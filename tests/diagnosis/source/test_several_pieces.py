@@ -4,7 +4,7 @@ import ast
 
 import torch
 
-from graphwidget.diagnosis.source.pieces import pieces_of
+from graphwidget.diagnosis.source.in_place.pieces import pieces_of
 
 
 def found_for(name: str, text: str, *others: str, tensors: str = "x row"):

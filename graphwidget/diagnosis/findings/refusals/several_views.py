@@ -9,11 +9,11 @@ from functools import partial
 
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.views import written_by
-from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.in_place import statements as inplace
+from graphwidget.diagnosis.source.in_place.pieces import Pieces, are_made_by, pieces_of
 from graphwidget.diagnosis.source.paths import is_assignable, local, root_of
-from graphwidget.diagnosis.source.pieces import Pieces, are_made_by, pieces_of
 from graphwidget.diagnosis.wording import at, names, short, where
 from graphwidget.model import Finding, Fix, Place, Write
 

@@ -7,10 +7,10 @@ import re
 
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.makers import calls
-from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
+from graphwidget.diagnosis.source.in_place import statements as inplace
 from graphwidget.diagnosis.source.pytorch.custom_functions import FunctionText, defined
 from graphwidget.diagnosis.wording import names, place_of, short, where
 from graphwidget.model import Finding, Place

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.in_place import statements as inplace
 from graphwidget.diagnosis.source.pytorch.custom_functions import FunctionText, functions
 from graphwidget.diagnosis.wording import at, names, place_of, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, NodeFacts, Record, Snapshot, Write

@@ -14,7 +14,7 @@ from itertools import zip_longest
 from graphwidget.diagnosis.findings.refusals import checkpoints
 from graphwidget.diagnosis.findings.silences import given_none
 from graphwidget.diagnosis.no_graph.applied import APPLY
-from graphwidget.diagnosis.no_graph.numbers import why_number, with_tensors
+from graphwidget.diagnosis.no_graph.numbers.taken_out import why_number, with_tensors
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.no_graph.restoring import cause_of
 from graphwidget.diagnosis.no_graph.way_forward import COMPARING, CONVERTING, cuts_behind, why_cut

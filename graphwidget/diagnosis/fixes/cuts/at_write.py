@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from graphwidget.diagnosis.fixes.cuts.cut import Cut, CuttingContext
 from graphwidget.diagnosis.source import containers
-from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.in_place import statements as inplace
 from graphwidget.diagnosis.wording import at, short, where
 from graphwidget.model import Write
 

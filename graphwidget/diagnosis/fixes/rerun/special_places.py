@@ -24,7 +24,7 @@ from graphwidget.diagnosis.fixes.rerun.statements import places_to_rerun, trains
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
-from graphwidget.diagnosis.source.inplace_statements import written as written_in
+from graphwidget.diagnosis.source.in_place.statements import written as written_in
 from graphwidget.diagnosis.wording import at, lines_of, short
 from graphwidget.model import CellRun, Place
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from graphwidget.diagnosis.findings.failed_node import nodes_stopped_at
-from graphwidget.diagnosis.no_graph.number_types import CONVERSIONS, Typed, of_type, part_converted
+from graphwidget.diagnosis.no_graph.numbers.types import CONVERSIONS, Typed, of_type, part_converted
 from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit

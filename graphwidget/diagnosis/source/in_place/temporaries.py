@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.in_place import statements as inplace
 
 __all__ = ["calls_on_temporaries", "operation", "writes_to_new_names", "written_new"]
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from graphwidget.diagnosis.fixes import as_tensors
-from graphwidget.diagnosis.no_graph.by_numpy import Line, computing_beside
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.measured import TAKING, cut_at, is_measured_at, statement_of
+from graphwidget.diagnosis.no_graph.numbers.by_numpy import Line, computing_beside
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.no_graph.way_forward import tensors_made_of
 from graphwidget.diagnosis.source.cells import Cells
