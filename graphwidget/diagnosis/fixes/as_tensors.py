@@ -7,6 +7,7 @@ import copy
 import re
 from collections.abc import Iterator
 
+from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.model import TextEdit
@@ -84,7 +85,7 @@ def edits(cell: int | None, text: str, statement: ast.stmt, *, arrays: bool = Fa
         if in_numpy(call) and isinstance(new, ast.Call) and ast.unparse(_given(new)) == ast.unparse(_given(call)):
             found += text_edit.replace_node(cell, text, call.func, ast.unparse(new.func))
         else:
-            found += text_edit.replace_node(cell, text, call, _in_brackets(new))
+            found += text_edit.replace_node(cell, text, call, syntax.in_brackets(new))
     return tuple(found)
 
 
@@ -198,9 +199,3 @@ def _as_tensor(node: ast.expr) -> ast.expr:
     """The same value as a tensor, with the graph that it has."""
     known = isinstance(node, ast.Call) and ast.unparse(node.func).startswith("torch.")
     return node if known else ast.Call(ast.parse("torch.as_tensor", mode="eval").body, [node], [])
-
-
-def _in_brackets(node: ast.expr) -> str:
-    """The text of an expression, which may stand in place of a call."""
-    plain = isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
-    return ast.unparse(node) if plain else f"({ast.unparse(node)})"

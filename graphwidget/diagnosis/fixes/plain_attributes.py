@@ -14,7 +14,7 @@ from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 
-__all__ = ["in_brackets", "not_as_parameter", "not_into_a_leaf", "overwritten"]
+__all__ = ["not_as_parameter", "not_into_a_leaf", "overwritten"]
 
 
 def not_as_parameter(cell: int | None, text: str, statement: ast.stmt | ast.expr) -> Edits:
@@ -22,7 +22,7 @@ def not_as_parameter(cell: int | None, text: str, statement: ast.stmt | ast.expr
     calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and len(n.args) == 1]
     made = [n for n in calls if syntax.last_name(ast.unparse(n.func)) == "Parameter"]
     whole = syntax.given(statement) if isinstance(statement, ast.stmt) else None
-    values = ((n, ast.unparse(n.args[0]) if n is whole else in_brackets(n.args[0])) for n in made)
+    values = ((n, ast.unparse(n.args[0]) if n is whole else syntax.in_brackets(n.args[0])) for n in made)
     edits = [e for n, value in values for e in text_edit.replace_node(cell, text, n, value)]
     if isinstance(statement, ast.stmt) and edits:
         gone = [f"del {target}" for target in syntax.targets(statement) if _may_be_a_parameter(text, statement, target)]
@@ -95,9 +95,3 @@ def _set_by_name(statement: ast.stmt, made: list[ast.Call]) -> list[str]:
         return []
     owner, name, value = call.args
     return [f"delattr({ast.unparse(owner)}, {ast.unparse(name)})"] if any(value is one for one in made) else []
-
-
-def in_brackets(node: ast.expr) -> str:
-    """The text of an expression, which may stand in place of a call."""
-    plain = isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
-    return ast.unparse(node) if plain else f"({ast.unparse(node)})"

@@ -9,7 +9,6 @@ from itertools import count
 from typing import TypeGuard
 
 from graphwidget.diagnosis.fixes import plain_attributes
-from graphwidget.diagnosis.fixes.plain_attributes import in_brackets
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
@@ -41,7 +40,7 @@ def without(cell: int | None, text: str, statement: ast.stmt | ast.expr, cut: st
     if "tensor(" in ast.unparse(statement) or cut not in LEFT_OUT:
         return ()
     if cut == "item" and (numbers := [n for n in nodes if _makes_number(n)]):
-        return tuple(e for n in numbers for e in text_edit.replace_node(cell, text, n, in_brackets(n.args[0])))
+        return tuple(e for n in numbers for e in text_edit.replace_node(cell, text, n, source.in_brackets(n.args[0])))
     cuts: list[tuple[ast.expr, ast.expr]] = [(n.func, n) for n in nodes if isinstance(n, ast.Call) and not n.args]
     cuts += [(n, n) for n in nodes if isinstance(n, ast.Attribute) and cut == "data"]
     return tuple(

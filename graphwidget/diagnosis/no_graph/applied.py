@@ -50,7 +50,8 @@ class Applied(NamedTuple):
     def fix(self) -> Fix:
         """Pass the parameters, and return their gradients."""
         passed = ", ".join(f"*{one}.parameters()" for one in self.objects)
-        whole = f"{ast.unparse(self.call).rstrip(')')}, {passed})"
+        given = [*map(ast.unparse, self.call.args), passed, *map(ast.unparse, self.call.keywords)]
+        whole = f"{ast.unparse(self.call.func)}({', '.join(given)})"
         edits = self._edits(passed)
         more = (
             "None for each, as it has run a backward of its own"
@@ -65,7 +66,8 @@ class Applied(NamedTuple):
         forward, backward, run = self.function.method("forward"), self.function.backward, self.function.run
         own = backward is not None and any(syntax.last_name(one) == "backward" for one in syntax.calls_in(backward))
         taken = self.function.inputs
-        if forward is None or not own or taken is None or self.call.keywords or self.function.method("setup_context"):
+        plain = bool(self.call.args) and not self.call.keywords and not self.function.method("setup_context")
+        if forward is None or not own or taken is None or not plain:
             return ()
         cell, text = run.cell, run.source
         edits = text_edit.insert_behind(cell, text, forward.args.args[-1], ", *params")

@@ -43,6 +43,14 @@ def test_a_forward_without_grad_mode_is_not_the_cause() -> None:
     assert "`Solve.apply(growth, seeds, 4, *growth.parameters())`" in found.fixes[0].text
 
 
+def test_the_last_argument_may_be_a_call_itself() -> None:
+    turned = SOLVE.replace("ctx, rate, y, steps", "ctx, rate, steps, y").replace(
+        "return None, g, None", "return None, None, g"
+    )
+    (found,) = findings_of(PARTS, turned, "loss = Solve.apply(growth, 4, seeds.clone()).sum()\nloss.backward()")
+    assert "`Solve.apply(growth, 4, seeds.clone(), *growth.parameters())`" in found.fixes[0].text
+
+
 def test_a_backward_that_runs_one_of_its_own_returns_none_for_the_parameters() -> None:
     cells = (PARTS, AGAIN, "loss = Again.apply(growth, seeds).sum()\nloss.backward()\nassert growth.weight.grad.any()")
     (found,) = findings_of(*cells)

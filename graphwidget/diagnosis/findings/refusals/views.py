@@ -137,12 +137,7 @@ def _copied(made: FunctionText, returned: list[ast.Return]) -> Edits:
     value = returned[0].value if len(returned) == 1 else None
     if value is None or isinstance(value, (ast.Tuple, ast.List)):
         return ()
-    return text_edit.replace_node(made.run.cell, made.run.source, value, f"{_operand(value)}.clone()")
-
-
-def _operand(value: ast.expr) -> str:
-    text = ast.unparse(value)
-    return text if isinstance(value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else f"({text})"
+    return text_edit.replace_node(made.run.cell, made.run.source, value, f"{syntax.in_brackets(value)}.clone()")
 
 
 def of_view_of_another_mode(failure: Failure) -> Finding:

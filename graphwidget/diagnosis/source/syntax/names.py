@@ -84,6 +84,12 @@ def last_name(path: str) -> str:
     return _INDEX.sub("", path).rsplit(".", 1)[-1]
 
 
+def in_brackets(node: ast.expr) -> str:
+    """The text of an expression where a dot may follow it: ``(a + b)``, and `a` or ``f(a)`` as they are."""
+    plain = isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    return ast.unparse(node) if plain else f"({ast.unparse(node)})"
+
+
 def calls_in(node: ast.AST) -> Iterator[str]:
     """Dotted names of what a node calls: ``opt.step``, ``torch.no_grad``."""
     for part in ast.walk(node):

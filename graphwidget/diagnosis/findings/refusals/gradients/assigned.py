@@ -7,6 +7,7 @@ import re
 from math import prod
 
 from graphwidget.diagnosis.findings.failure import Failure
+from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.wording import short
@@ -52,9 +53,7 @@ def of_assigned(failure: Failure) -> Finding | None:
 
 
 def _called_on(value: ast.expr, change: str) -> str:
-    simple = isinstance(value, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
-    text = ast.unparse(value)
-    return f"{text if simple else f'({text})'}.{change}"
+    return f"{syntax.in_brackets(value)}.{change}"
 
 
 def _difference(message: str, name: str) -> tuple[str, str]:

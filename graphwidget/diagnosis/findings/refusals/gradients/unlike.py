@@ -78,9 +78,7 @@ def of_given(record: Record, call: BackwardCall) -> Finding | None:
     where_to = f"{name}.device" if name else repr(wanted)
     edits: Edits = ()
     if given is not None and name:
-        text = ast.unparse(given)
-        simple = isinstance(given, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
-        edits = site.written(given, f"{text if simple else f'({text})'}.to({where_to})")
+        edits = site.written(given, f"{source.in_brackets(given)}.to({where_to})")
     return Finding(
         "refused",
         "error",

@@ -181,10 +181,8 @@ def _untransposed(node: ast.expr) -> ast.expr | None:
 
 
 def _turned(node: ast.expr) -> str:
-    inner, text = _untransposed(node), ast.unparse(node)
-    if inner is not None:
-        return ast.unparse(inner)
-    return f"{text}.t()" if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) else f"({text}).t()"
+    inner = _untransposed(node)
+    return ast.unparse(inner) if inner is not None else f"{source.in_brackets(node)}.t()"
 
 
 def _of_view(_: Operands, found: re.Match[str]) -> Misfit:

@@ -218,8 +218,6 @@ def _kept_away(record: Record, origin: _Origin) -> tuple[Edits, str]:
         return (), ""
     call = called[0]
     argument = call.args[0] if call.args else call.func.value  # type: ignore[attr-defined]
-    whole = ast.unparse(argument)
-    plain = isinstance(argument, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
-    new = f"{whole if plain else f'({whole})'}.clamp(min={SMALL})"
+    new = f"{syntax.in_brackets(argument)}.clamp(min={SMALL})"
     edits = text_edit.replace_node(spot[0], cells.text(spot[0]), argument, new)
     return edits, f"{ast.unparse(call.func)}({new})" if call.args else f"{new}.{name}()"
