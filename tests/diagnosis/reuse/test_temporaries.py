@@ -3,8 +3,8 @@
 import pytest
 from told import findings_of
 
-from graphwidget.diagnosis.source import temporaries
 from graphwidget.diagnosis.source.edits.text_edit import apply
+from graphwidget.diagnosis.source.in_place import temporaries
 
 START = "w = torch.ones(3, requires_grad=True)\nF = nn.functional\n"
 

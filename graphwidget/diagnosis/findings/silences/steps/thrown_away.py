@@ -113,16 +113,30 @@ def _is_a_share(record: Record, place: Place) -> bool:
 
 
 def _moved(record: Record, what: Place | None, behind: Place) -> text_edit.Edits:
-    """A line of its own moved behind another one of the same function."""
+    """A line of its own moved behind another one, where it means the same."""
     text = Cells.of(record).text(behind.cell)
     if what is None or what.line is None or behind.line is None or what.cell != behind.cell or behind.cell is None:
         return ()
     lines = [syntax.beginning_at(text, line) for line in (what.line, behind.line)]
-    inside = [syntax.function_at(text, line) for line in (what.line, behind.line)]
-    if inside[0] != inside[1] or [len(found) for found in lines] != [1, 1] or not isinstance(lines[0][0], ast.Expr):
+    if [len(found) for found in lines] != [1, 1] or not isinstance(lines[0][0], ast.Expr):
         return ()
     moved, other = lines[0][0], lines[1][0]
+    if not _means_the_same(text, moved, other):
+        return ()
     return (
         *text_edit.remove(behind.cell, text, moved),
         *text_edit.insert_after(behind.cell, text, other, [ast.unparse(moved)]),
     )
+
+
+def _means_the_same(text: str, moved: ast.stmt, there: ast.stmt) -> bool:
+    """Whether two lines are in one function; or in two methods of a class, and the first reads nothing but `self`."""
+    one, other = (syntax.function_at(text, line.lineno) for line in (moved, there))
+    if one is None or other is None or one == other:
+        return one == other
+    same_class = one[0] is not None and one[0] is other[0]
+    return same_class and syntax.names_in(moved) == {"self"} and all("self" in _arguments(f) for _, f in (one, other))
+
+
+def _arguments(function: ast.FunctionDef) -> list[str]:
+    return [one.arg for one in function.args.args]
