@@ -148,8 +148,7 @@ class Carrier:
 
 def _sharing(text: str, name: str) -> list[str]:
     """The functions that bind a variable of the code around them: by ``global`` or ``nonlocal``."""
-    tree = source.parse(text)
-    return [one.name for one in source.sharing(tree.body if tree is not None else [], name)]
+    return [one.name for one in source.sharing_in(text, name)]
 
 
 def _of_loop(statement: ast.stmt) -> set[str]:

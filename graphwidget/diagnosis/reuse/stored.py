@@ -75,8 +75,7 @@ def _stores(run: CellRun, path: str) -> Iterator[int]:
 def _assigning(text: str, holder: str) -> Iterator[ast.Assign | ast.AnnAssign | ast.AugAssign]:
     """The assignments to an attribute of this name, or in functions to a variable that they have from outside."""
     _, dot, name = holder.rpartition(".")
-    tree = syntax.parse(text)
-    within = None if dot else list(syntax.sharing(tree.body if tree is not None else [], name))
+    within = None if dot else syntax.sharing_in(text, name)
     for node in syntax.nodes_of(text):
         if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from graphwidget.diagnosis.source import syntax as source
@@ -150,8 +151,7 @@ def _all_puts(text: str, holder: str) -> Iterator[_Put]:
 
 def taken_in(cell: str, names: Collection[str]) -> Iterator[str]:
     """Paths into containers that a cell puts these variables into: ``bank[0][1]`` for ``bank.append((x, h))``."""
-    for put in filter(None, map(_put, source.nodes_of(cell))):
-        whole, value, more = put
+    for whole, value, more in _puts(cell):
         if not more and isinstance(whole, ast.Subscript):
             whole = whole.value
         inside = [(f"[{at}]", part) for at, part in enumerate(getattr(value, "elts", ()))]
@@ -160,6 +160,11 @@ def taken_in(cell: str, names: Collection[str]) -> Iterator[str]:
         for step, part in [("", value), *inside]:
             if ast.unparse(part) in names:
                 yield f"{ast.unparse(whole)}[0]{step}"
+
+
+@lru_cache(maxsize=256)
+def _puts(cell: str) -> list[tuple[ast.expr, ast.expr, int]]:
+    return list(filter(None, map(_put, source.nodes_of(cell))))
 
 
 def _put(node: ast.AST) -> tuple[ast.expr, ast.expr, int] | None:

@@ -25,6 +25,7 @@ from graphwidget.diagnosis.source.syntax.definitions import (
     method_at,
     qualified_name_at,
     sharing,
+    sharing_in,
 )
 from graphwidget.diagnosis.source.syntax.loops import (
     LOOPS,
@@ -147,6 +148,7 @@ __all__ = [
     "roots_of_calls",
     "shared",
     "sharing",
+    "sharing_in",
     "statement_of",
     "statements_at",
     "steps_of",

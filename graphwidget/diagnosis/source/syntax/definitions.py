@@ -30,10 +30,27 @@ def bodies_around(source: str, line: int) -> list[list[ast.stmt]]:
 
 def sharing(body: list[ast.stmt], name: str) -> Iterator[ast.FunctionDef]:
     """The functions in a body, at any depth, that declare a name ``nonlocal`` or ``global``: they bind it outside."""
-    for function in (node for one in body for node in ast.walk(one) if isinstance(node, ast.FunctionDef)):
-        declared = (one for one in own_statements(function.body) if isinstance(one, (ast.Global, ast.Nonlocal)))
-        if any(name in one.names for one in declared):
-            yield function
+    functions = (node for one in body for node in ast.walk(one) if isinstance(node, ast.FunctionDef))
+    return (function for function in functions if name in _declared_outside(function))
+
+
+def sharing_in(source: str, name: str) -> Sequence[ast.FunctionDef]:
+    """The same for a whole text."""
+    return _sharing_in(source).get(name, ())
+
+
+@lru_cache(maxsize=256)
+def _sharing_in(source: str) -> Mapping[str, list[ast.FunctionDef]]:
+    found: dict[str, list[ast.FunctionDef]] = {}
+    for function in (node for node in nodes_of(source) if isinstance(node, ast.FunctionDef)):
+        for name in _declared_outside(function):
+            found.setdefault(name, []).append(function)
+    return found
+
+
+def _declared_outside(function: ast.FunctionDef) -> set[str]:
+    declared = (one for one in own_statements(function.body) if isinstance(one, (ast.Global, ast.Nonlocal)))
+    return {name for one in declared for name in one.names}
 
 
 def qualified_name_at(source: str, line: int) -> str | None:

@@ -86,15 +86,23 @@ def _spans(node: ast.AST, line: int) -> bool:
 
 def statements_at(source: str, line: int) -> list[Statement]:
     """The statements that contain the line, outermost first."""
+    return list(_around_lines(source).get(line, ()))
+
+
+@lru_cache(maxsize=256)
+def _around_lines(source: str) -> dict[int, tuple[Statement, ...]]:
+    """The statements around each line of a text; where two of a block stand on one line, the first is taken."""
     tree = parse(source)
-    found: list[Statement] = []
-    body: list[ast.stmt] = tree.body if tree else []
-    while body:
-        inside = next((s for s in body if _spans(s, line)), None)
-        if inside is None:
-            break
-        found.append(inside)
-        body = [s for block in blocks_of(inside) for s in block]
+    found: dict[int, tuple[Statement, ...]] = {}
+    waiting: list[tuple[tuple[Statement, ...], list[ast.stmt]]] = [((), tree.body if tree else [])]
+    while waiting:
+        around, body = waiting.pop()
+        for statement in body:
+            inside = (*around, statement)
+            for line in range(statement.lineno, (statement.end_lineno or statement.lineno) + 1):
+                if found.get(line, ()) is around:
+                    found[line] = inside
+            waiting.append((inside, [s for block in blocks_of(statement) for s in block]))
     return found
 
 
