@@ -44,8 +44,10 @@ from graphwidget.diagnosis.findings.silences.steps import (
     left_over,
     loop_order,
     not_finite,
+    scaled_clip,
     steps_by_hand,
     thrown_away,
+    used_up,
     without_effect,
 )
 from graphwidget.diagnosis.findings.silences.unheld import late_parameter
@@ -123,6 +125,8 @@ DETECTORS: tuple[Detector, ...] = (
     steps_by_hand.find,
     without_effect.find,
     loop_order.find,
+    scaled_clip.find,
+    used_up.find,
     custom.find,
     none_grads.of_reads,
     inplace.would_fail,

@@ -94,6 +94,8 @@ FIX_IDS = {
     "register_modules": "put modules into a container of torch's",
     "clear_gradients": "clear gradients after a step",
     "clip_after_backward": "clip gradients that are there",
+    "clip_after_unscale": "clip gradients of the loss itself",
+    "keep_in_a_list": "keep in a list what is read twice",
     "write_in_place": "write to a parameter in place of a new tensor",
     "call_it": "call a method that is only named",
     "straight_through": "pass a gradient straight through",

@@ -12,9 +12,9 @@ from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import CellRun, Finding, Fix, Place, Record
 
-__all__ = ["find"]
+__all__ = ["CLIPS", "find"]
 
-_CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grads_with_norm_")
+CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grads_with_norm_")
 _BACKWARDS, _STEPS, _CLEARS = ("backward",), ("step",), ("zero_grad",)
 _CALLABLE = ("backward", "step", "zero_grad")
 
@@ -24,7 +24,7 @@ def find(record: Record) -> Iterator[Finding]:
     stepped = {at(write.place) for write in record.writes if write.optimizer}
     latest = Cells.of(record).latest
     for run in latest:
-        if any(name in run.source for name in _CLIPS):  # a long file is walked only if it may have such a line
+        if any(name in run.source for name in CLIPS):  # a long file is walked only if it may have such a line
             for block in _blocks(run):
                 yield from _clipped_too_early(latest, run, block, stepped)
         if run.error is None:
@@ -53,7 +53,7 @@ def _clipped_too_early(
 
     The step and what clears the gradients stand beside both, or beside the only call of their function.
     """
-    clips = [i for i, one in enumerate(block) if _calls(one, _CLIPS)]
+    clips = [i for i, one in enumerate(block) if _calls(one, CLIPS)]
     backwards = [i for i, one in enumerate(block) if _calls(one, _BACKWARDS)]
     if len(clips) != 1 or not backwards or clips[0] >= backwards[0] or run.cell is None:
         return
@@ -78,7 +78,7 @@ def _clipped_too_early(
         "Gradients are clipped before the backward computes them.",
         made_at=place,
         cause=place,
-        names=tuple(name for name in _CLIPS if name in ast.unparse(line))[:1],
+        names=tuple(name for name in CLIPS if name in ast.unparse(line))[:1],
         fixes=(
             Fix(
                 "clip_after_backward",
@@ -113,7 +113,7 @@ def _step_behind_the_caller(
         for outer in _blocks(other)
         if outer is not block
         for at_, one in enumerate(outer)
-        if not syntax.blocks_of(one) and _calls(one, (found[1].name,)) and not _calls(one, _CLIPS)
+        if not syntax.blocks_of(one) and _calls(one, (found[1].name,)) and not _calls(one, CLIPS)
     ]
     return _step_behind(calling[0][0], calling[0][1], calling[0][2], stepped) if len(calling) == 1 else None
 
