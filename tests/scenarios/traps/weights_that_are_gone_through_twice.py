@@ -1,5 +1,5 @@
 # verified:
-# says: `trainable` is used up when | list(p for p in net.parameters() if p.requires_grad)
+# says: `trainable` is used up when | [p for p in net.parameters() if p.requires_grad]
 # %%
 import torch
 from torch import nn

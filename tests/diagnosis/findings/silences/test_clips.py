@@ -3,6 +3,8 @@
 import pytest
 from told import findings_of, said
 
+from graphwidget.diagnosis.source.edits import text_edit
+
 NET = (
     "net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))\n"
     "opt = torch.optim.SGD(net.parameters(), lr=0.1)\nx = torch.randn(8, 3)"
@@ -102,6 +104,20 @@ def test_a_generator_that_a_function_goes_through_twice() -> None:
 def test_a_generator_that_the_optimizer_has_used_up() -> None:
     (found,) = findings_of(NET, ONCE.format("weights"), CLIPPED)
     assert found.names == ("weights",) and found.fixes[0].edits
+
+
+@pytest.mark.parametrize(
+    ("call", "better"),
+    [
+        ("clip(w for w in net.parameters())", "clip([w for w in net.parameters()])"),
+        ("clip((w for w in net.parameters()), 1e-3)", "clip([w for w in net.parameters()], 1e-3)"),
+        ("clip(limit=1e-3, weights=iter(net.parameters()))", "clip(limit=1e-3, weights=list(iter(net.parameters())))"),
+    ],
+)
+def test_the_edit_makes_a_list_of_what_is_handed_in(call: str, better: str) -> None:
+    loop = LOOP.replace("clip({}, 1e-3)", call)
+    (found,) = findings_of(NET, CLIP.replace("limit)", "limit=1e-3)"), loop)
+    assert text_edit.apply(loop, found.fixes[0].edits) == loop.replace(call, better)
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,8 @@ def _of(name: str, made: list[_Made], first: _Use, second: _Use) -> Finding:
     source = place_of(made[0].run, made[0].node.lineno)
     text = short(ast.unparse(made[0].node))
     earlier = "an earlier pass of its loop" if first is second else f"{short(before.source)} ({where(before)})"
-    edits = [text_edit.wrapped(one.run.cell, one.run.source, one.node, "list(") for one in made]
+    edits = [edit for one in made for edit in _listed(one)]
+    listed = f"[{text[2:-2]}]" if isinstance(made[0].node, ast.GeneratorExp) else f"list({text[1:-1]})"
     return Finding(
         "silent",
         "warning",
@@ -200,10 +201,22 @@ def _of(name: str, made: list[_Made], first: _Use, second: _Use) -> Finding:
         fixes=(
             Fix(
                 "keep_in_a_list",
-                f"Make a list of it, which can be read again: `list({ast.unparse(made[0].node)})` ({where(source)}).",
+                f"Make a list of it, which can be read again: `{listed}` ({where(source)}).",
                 False,
                 at(source),
-                edits=tuple(edit for some in edits for edit in some),
+                edits=tuple(edits),
             ),
         ),
     )
+
+
+def _listed(made: _Made) -> text_edit.Edits:
+    """A list in place of a generator: around a call, or with square brackets."""
+    cell, text = made.run.cell, made.run.source
+    if not isinstance(made.node, ast.GeneratorExp):
+        return text_edit.wrapped(cell, text, made.node, "list(")
+    inside = (ast.get_source_segment(text, made.node) or "()")[1:-1]
+    (line, column), _ = text_edit.span(text, made.node)
+    before = syntax.lines_of(text)[line - 1][:column]
+    is_only_argument = before[-1:].isidentifier() or before[-1:] in (")", "]")  # its brackets are those of the call
+    return text_edit.replace_node(cell, text, made.node, f"([{inside}])" if is_only_argument else f"[{inside}]")
