@@ -23,9 +23,16 @@ __all__ = ["of_call", "of_error"]
 MOST_PATHS = 600  # paths looked up in one frame
 MOST_FRAMES = 20
 
-_PATH = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\])*")
-_STEP = re.compile(r"\w+|\[\d+\]")
+MOST_STEPS = 12  # steps of a path: `net.layers[i].weight` has four
+
+_KEY = r"\d+|[A-Za-z_]\w*|'[^'\]\n]*'|\"[^\"'\]\n]*\""
+_PATH = re.compile(rf"(?<![\w.'\"])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[(?:{_KEY})\])*")
+_STEP = re.compile(r"\w+|\[[^\]]*\]")
 _SEQUENCES, _PLAIN = (tuple, list, dict), (int, float, bool, str)
+_CONTAINERS = (
+    *(torch.nn.Sequential, torch.nn.ModuleList, torch.nn.ModuleDict),
+    *(torch.nn.ParameterList, torch.nn.ParameterDict),
+)
 _DECORATED = "torch/utils/_contextlib.py"  # a frame of this file runs a function that a grad mode decorates
 _AUTOGRAD = "torch/autograd/__init__.py"
 _ROOTS = {"backward": "tensors", "grad": "outputs"}  # the arguments of its functions that are roots
@@ -148,8 +155,9 @@ def _names(texts: Sequence[str]) -> dict[str, None]:
     found: dict[str, None] = {}
     for text in texts:
         for path in _PATH.findall(text):
+            path = path.replace('"', "'")
             ends = [step.end() for step in _STEP.finditer(path)]
-            found.update(dict.fromkeys(path[:end] for end in ends[:5]))
+            found.update(dict.fromkeys(path[:end] for end in ends[:MOST_STEPS]))
             if len(found) > MOST_PATHS:
                 return found
     return found
@@ -206,17 +214,32 @@ def _look_up(variables: Mapping[str, Any], path: str) -> Any:
     for step in rest:
         if found is None or ti.is_tensor(found):
             return None
-        found = _element(found, int(step[1:-1])) if step.startswith("[") else reading.attribute(found, step)
+        found = _element(found, _key(variables, step[1:-1])) if step.startswith("[") else reading.attribute(found, step)
     return found
 
 
-def _element(holder: Any, at: int) -> Any:
-    """Return an element of a list, a tuple, or one of torch's containers of modules; None for other objects."""
-    if type(holder) in (list, tuple):
-        return holder[at] if at < len(holder) else None
-    if type(holder) in (torch.nn.Sequential, torch.nn.ModuleList):
-        return dict(reading.attribute(holder, "_modules") or {}).get(str(at))
-    return None
+def _key(variables: Mapping[str, Any], text: str) -> Any:
+    """Return what stands in brackets: a number, a quoted text, or what a variable holds."""
+    if text.isdecimal():
+        return int(text)
+    return text[1:-1] if text.startswith("'") else variables.get(text)
+
+
+def _element(holder: Any, key: Any) -> Any:
+    """Return an element of a list, a tuple, a dict, or one of torch's containers; None for other objects and keys."""
+    kind = type(holder)
+    if type(key) not in (int, str):
+        return None
+    if kind in (list, tuple):
+        return holder[key] if type(key) is int and -len(holder) <= key < len(holder) else None
+    if kind is dict:
+        return next((one for known, one in holder.items() if type(known) is type(key) and known == key), None)
+    if kind not in _CONTAINERS:
+        return None
+    parts: dict[Any, Any] = {}
+    for registry in ("_modules", "_parameters"):
+        parts.update(reading.attribute(holder, registry) or {})
+    return parts.get(str(key if type(key) is str or key >= 0 else key + len(parts)))
 
 
 def _value(one: Any, named: Mapping[int, str]) -> Value | None:

@@ -26,7 +26,8 @@ from graphwidget.diagnosis.findings.refusals import (
     views,
 )
 from graphwidget.diagnosis.findings.refusals.checks import checks
-from graphwidget.diagnosis.findings.refusals.gradients import assigned, filled, without_formula
+from graphwidget.diagnosis.findings.refusals.gradients import assigned, without_formula
+from graphwidget.diagnosis.findings.refusals.leaves import written
 from graphwidget.diagnosis.findings.refusals.optimizers import empty, scaler, sparse
 from graphwidget.diagnosis.findings.refusals.user_code import hooks, missing_methods, own_code
 from graphwidget.diagnosis.fixes.restore_graph import updates_in_place
@@ -34,9 +35,7 @@ from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
-from graphwidget.diagnosis.source.in_place import statements as inplace
 from graphwidget.diagnosis.source.paths import is_code
-from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, names, no_gradient, short
 from graphwidget.model import CellRun, Finding, Fix, Place, Record, torch_messages
@@ -67,101 +66,6 @@ def of_run(record: Record, run: CellRun) -> Finding | None:
 
 
 # ------------------------------------------------------------------ leaves and other tensors
-
-
-def _leaf_written(failure: Failure) -> Finding:
-    """``w -= 0.1 * w.grad``: a leaf is modified while the graph is recorded, directly or through a view."""
-    view = (failure.run.error or "").startswith("a view")
-    name = _written(failure, element=not view)
-    shown, which = f"`{name}`" if name else "a leaf", _which_leaf(failure, name, view)
-    value = failure.value(name)
-    through = " through a view" if view and value is not None and value.leaf else ""
-    writes = _writes_to(failure, name) if name is not None else []
-    edits = _together(failure, writes)
-    lines = sorted({one.lineno for one in writes})
-    safe = name is not None and not failure.is_saved(name)
-    if name is not None and filled.is_filled(failure, name):
-        return failure.finding(
-            f"{short(failure.text)} writes to {shown} while a graph is recorded.",
-            f"{which} It cannot become a part of the graph by a write, and what is written here has a graph.",
-            filled.fix_of(failure, name, verified=safe),
-            tensor=name,
-        )
-    here = f", in lines {' and '.join(map(str, lines))}" if len(lines) > 1 else ""
-    return failure.finding(
-        f"{short(failure.text)} writes to {shown} while a graph is recorded.",
-        f"{which} A write to it{through} would be recorded, and it would be a leaf no longer.",
-        failure.fix(
-            "under_no_grad",
-            f"Write to it under `with torch.no_grad():`{here}. Then nothing is recorded, and the leaf stays one.",
-            edits,
-            safe,
-        ),
-        tensor=name,
-    )
-
-
-def _which_leaf(failure: Failure, name: str | None, view: bool) -> str:
-    """What the line writes to, as a sentence: a leaf, or a view of one. Measured, else from torch's message."""
-    what = "a leaf that requires grad: what `.grad` belongs to."
-    value = failure.value(name)
-    if value is None or value.leaf is None:
-        return f"{f'`{name}`' if name else 'It'} is{', or is a view of,' if view else ''} {what}"
-    if value.leaf:
-        return f"`{name}` is {what}"
-    if value.view_of is None:
-        return f"{short(failure.text)} writes to {what}"
-    base = f"`{value.view_of}`, " if value.view_of else ""
-    return f"`{name}` is a view of {base}{what}"
-
-
-def _writes_to(failure: Failure, name: str) -> list[ast.stmt]:
-    """The line's statement, and later ones of its function that write to the same tensor or another such leaf."""
-    own = failure.statement
-    if own is None:
-        return []
-    others = (one for one in failure.after if _writes_to_leaf(failure, one, name))
-    same = (own.lineno, own.col_offset)
-    return [own, *(one for one in others if (one.lineno, one.col_offset) != same)]
-
-
-def _writes_to_leaf(failure: Failure, statement: ast.stmt, name: str) -> bool:
-    switch = grad_modes.around(failure.cell, statement)
-    if hasattr(statement, "body") or (switch is not None and switch.off):
-        return False
-    text = ast.unparse(statement)
-    changed = {inplace.modified(text), inplace.element(text)} if inplace.written(statement) else set()
-    values = [value for one in changed if one and (value := failure.value(one)) is not None]
-    leaves = any(one.requires_grad and (one.leaf or one.view_of is not None) for one in values)
-    return name in changed or name in inplace.written(statement) or leaves
-
-
-def _together(failure: Failure, writes: list[ast.stmt]) -> Edits:
-    """One block around writes that follow one another; between them may stand what a `.grad` is used for.
-
-    None for other writes: one edit would leave some of them as they are.
-    """
-    if len(writes) < 2:
-        return failure.under_no_grad(failure.line) if writes else ()
-    first, last = writes[0], max(writes, key=lambda one: one.lineno)
-    inside = [first, *(one for one in source.behind(failure.cell, first) if one.lineno <= last.lineno)]
-    texts = [source.line_text(failure.cell, line) for line in range(first.lineno, last.lineno + 1)]
-    plain = (
-        len(inside) == len(texts)
-        and all(one in inside for one in writes)
-        and all(source.statement_of(text) is not None for text in texts)
-    )
-    if not plain or any(one not in writes and ".grad" not in ast.unparse(one) for one in inside):
-        return ()
-    block = ["with torch.no_grad():", *(f"    {text}" for text in texts)]
-    return text_edit.replace_lines(failure.place.cell, failure.cell, first.lineno, last.lineno, block)
-
-
-def _written(failure: Failure, *, element: bool = True) -> str | None:
-    """What the line itself modifies; None: nothing, a function that it calls may have raised."""
-    if failure.statement is None or not inplace.written(failure.statement):
-        return None
-    return (inplace.element(failure.text) if element else None) or inplace.modified(failure.text)
 
 
 def _flag_of_no_leaf(failure: Failure) -> Finding | None:
@@ -387,7 +291,7 @@ _TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...
     (torch_messages.KEYWORD, outdated.of_keyword),
     (torch_messages.NO_DIMENSION, outdated.of_element),
     (torch_messages.LEGACY_FUNCTION, outdated.of_legacy_function),
-    (torch_messages.LEAF_WRITTEN, _leaf_written),
+    (torch_messages.LEAF_WRITTEN, written.of_written_leaf),
     (torch_messages.VIEW_WRITTEN, several_views.of_one_of_several),
     (torch_messages.MODIFIED, several_views.of_one_whose_base_was_written),
     (torch_messages.FLAG_OF_NO_LEAF, _flag_of_no_leaf),

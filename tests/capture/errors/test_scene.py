@@ -45,6 +45,18 @@ def test_what_the_names_of_a_line_are_is_measured():
     assert scene.grad_mode is True and scene.raised_in == "engine"
 
 
+def test_elements_are_found_by_what_the_variable_in_the_brackets_holds():
+    made = """
+nets, at, key = torch.nn.ModuleList([net, frozen]), 1, "left"
+pairs = {"left": [w, x], 3: x}
+"""
+    used = 'shown = (nets[at].weight, pairs[key][-1], pairs[key][at], pairs["left"][0], pairs[3], w[at])'
+    scene = scene_of(made + used + "\n(w.detach() + x).sum().backward()")
+    assert scene.value("nets[at].weight").requires_grad is False and scene.value("nets[at]").kind == "module"
+    assert not scene.value("pairs[key][at]").requires_grad and scene.value("pairs[3]").leaf
+    assert scene.value("pairs['left'][0]").requires_grad and scene.value("w[at]") is None
+
+
 def test_the_frames_of_functions_are_distinguished_with_what_switched_grad_mode_off():
     text = """
 def inner(x):

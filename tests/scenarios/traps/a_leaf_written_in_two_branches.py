@@ -1,4 +1,4 @@
-# verified:
+# verified: under_no_grad
 # says: in lines 5 and 7
 # %%
 import torch, torch.nn as nn

@@ -204,6 +204,25 @@ def test_a_leaf_that_is_filled_with_values_without_a_graph_stays_one() -> None:
         assert (fix.id, fix.verified) == ("under_no_grad", True)
 
 
+def test_a_leaf_of_an_optimizer_is_edited_where_no_backward_follows() -> None:
+    made = "code = torch.ones(4, 3, requires_grad=True)\nopt = torch.optim.SGD([code], 0.1)\nrow = net(x).mean()"
+    (fix,) = only(NET, made, "code[0] = row").fixes
+    assert fix.id == "under_no_grad" and fix.price
+    (fix,) = only(NET, made, "code[0] = row\ncode.sum().backward()").fixes
+    assert fix.id == "clone_before_inplace"
+
+
+def test_writes_that_do_not_follow_one_another_get_a_block_each() -> None:
+    cell = "net.weight[0].mul_(\n    2,\n)\nprint('\\n')\nnet.bias[0] = 1\nnet.bias[1:] += 1"
+    (fix,) = only("import torch\nnet = nn.Linear(3, 2)", cell).fixes
+    assert [edit.new.count("no_grad") for edit in fix.edits] == [1, 1]
+
+
+def test_text_of_several_lines_is_not_indented_by_a_block() -> None:
+    (fix,) = only("import torch\nnet = nn.Linear(3, 2)", "net.weight[0].mul_(len('''a\nb'''))").fixes
+    assert (fix.id, fix.edits) == ("under_no_grad", ())
+
+
 # ------------------------------------------------------------------ `.grad` of what another line has computed
 
 SALIENCY = """def saliency(image):

@@ -19,17 +19,24 @@ from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.wording import short
 from graphwidget.model import Fix
 
-__all__ = ["fix_of", "is_filled"]
+__all__ = ["fix_of", "is_filled", "writes_a_graph"]
 
 
-def is_filled(failure: Failure, name: str | None) -> bool:
-    """Whether the line writes values that have a graph into a tensor that is no Parameter."""
-    statement, target = failure.statement, failure.value(name)
-    if name is None or statement is None:
-        return False
+def writes_a_graph(failure: Failure, name: str | None) -> bool:
+    """Whether the line writes values that have a graph."""
+    statement = failure.statement
+    return statement is not None and any(_has_graph(failure, one, name or "") for one in _written(statement))
+
+
+def is_filled(failure: Failure, name: str) -> bool:
+    """Whether values with a graph that are written to a leaf are to be trained by it; else they edit its values.
+
+    A weight is trained for itself. So is what an optimizer has; but before a backward, it may be meant to be a result.
+    """
+    target = failure.value(name)
     if target is not None and target.type_name == "Parameter":
-        return False  # a weight is trained for itself
-    return any(_has_graph(failure, one, name) for one in _written(statement))
+        return False
+    return failure.before_a_backward or not (target is None or _is_asked_for(failure, name, grad=False))
 
 
 def _written(statement: ast.stmt) -> list[ast.expr]:
@@ -134,11 +141,11 @@ def _made_with_flag(failure: Failure, name: str) -> Iterator[tuple[int | None, i
             yield cell, statement.lineno, without_argument(cell, text, made, "requires_grad")
 
 
-def _is_asked_for(failure: Failure, name: str) -> bool:
-    """Whether its gradient is read somewhere, or an optimizer is made of it: then it is a leaf for a reason."""
+def _is_asked_for(failure: Failure, name: str, *, grad: bool = True) -> bool:
+    """Whether an optimizer is made of it, or (`grad`) its gradient is read: then it is a leaf for a reason."""
     for run in failure.cells.latest:
         for node in ast.walk(source.parse(run.source) or ast.Module([], [])):
-            if isinstance(node, ast.Attribute) and node.attr == "grad" and ast.unparse(node.value) == name:
+            if grad and isinstance(node, ast.Attribute) and node.attr == "grad" and ast.unparse(node.value) == name:
                 return True
             if isinstance(node, ast.Call) and _needs_leaves(ast.unparse(node.func)):
                 if any(ast.unparse(one) == name for one in ast.walk(node) if isinstance(one, ast.expr)):
