@@ -62,6 +62,36 @@ def test_an_operation_without_a_second_derivative_says_what_took_the_first() -> 
     assert "took the first derivative" in found.text and "SDPBackend.MATH" in found.fixes[0].text
 
 
+TWICE = "\ng, = torch.autograd.grad(y.sum(), x, create_graph=True)\ng.pow(2).sum().backward()"
+ATTEND = "import torch\ndef attend(x):\n    return nn.functional.scaled_dot_product_attention(x, x, x)"
+
+
+def test_attention_that_is_differentiated_twice_is_made_of_plain_operations_where_it_is_applied() -> None:
+    found = only(ATTEND, "x = torch.randn(1, 1, 4, 8, requires_grad=True)\ny = attend(x)" + TWICE)
+    assert spot(found.made_at) == (1, 3) and "sdpa_kernel" in found.fixes[0].edits[0].new
+    assert found.fixes[0].edits[0].new.endswith("    return nn.functional.scaled_dot_product_attention(x, x, x)")
+
+
+def test_the_block_that_chose_the_implementation_is_changed() -> None:
+    block = "from torch.nn.attention import SDPBackend, sdpa_kernel\nx = torch.randn(1, 1, 4, 8, requires_grad=True)\n"
+    found = only(ATTEND, f"{block}with sdpa_kernel(SDPBackend.FLASH_ATTENTION):\n    y = attend(x)" + TWICE)
+    assert spot(found.made_at) == (1, 3) and "(In[2], line 3) chose it" in found.text
+    assert [edit.new for edit in found.fixes[0].edits] == ["sdpa_kernel(SDPBackend.MATH)"]
+
+
+def test_an_argument_is_offered_only_where_it_chooses_another_implementation() -> None:
+    for more, edits in (("", 1), (", p=1.0", 0)):
+        found = only(f"x = torch.randn(4, 2, requires_grad=True)\ny = torch.cdist(x, torch.ones(3, 2){more})" + TWICE)
+        assert spot(found.made_at) == (1, 2) and len(found.fixes[0].edits) == edits
+        assert ("compute_mode" in found.fixes[0].text) == bool(edits)
+
+
+def test_another_call_that_kept_its_graph_is_not_blamed() -> None:
+    other = "z = torch.cdist(x, torch.zeros(3, 2))\nh, = torch.autograd.grad(z.sum(), x, create_graph=True)\n"
+    made = f"x = torch.randn(4, 2, requires_grad=True)\n{other}y = torch.cdist(x, torch.ones(3, 2))"
+    assert "zeros" not in only(made + TWICE).text
+
+
 def test_nan_of_anomaly_mode_is_led_back_to_the_operation_with_a_pole() -> None:
     found = only(
         NET,

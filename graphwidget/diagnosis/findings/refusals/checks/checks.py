@@ -12,7 +12,7 @@ from graphwidget.diagnosis.findings.refusals import unexplained
 from graphwidget.diagnosis.findings.refusals.checks.check import Check
 from graphwidget.diagnosis.findings.refusals.checks.edits import Site
 from graphwidget.diagnosis.findings.refusals.checks.texts import CHECKS
-from graphwidget.diagnosis.findings.refusals.gradients.without_formula import first_derivative, told_derivative
+from graphwidget.diagnosis.findings.refusals.gradients import second_derivatives
 from graphwidget.diagnosis.findings.refusals.makers import CallText
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
@@ -38,8 +38,8 @@ def of_call(record: Record, call: BackwardCall, *, caught: bool = False) -> Find
     place = found.made_at if found.node and where(found.made_at) else None
     applied = f" It stopped at {short(place.source)} ({where(place)})." if place is not None else ""
     node = f"`{found.node.split('Backward', 1)[0]}`" if found.node else line
-    first = first_derivative(record, call) if check.words == torch_messages.COMPILED_TWICE else None
-    second = f" {told_derivative(first)}" if first is not None else ""
+    first = second_derivatives.first_derivative(record, call) if check.words == torch_messages.COMPILED_TWICE else None
+    second = f" {second_derivatives.told(first)}" if first is not None else ""
     text = f"{line} ({when(record, call.place)}) was refused.{' The program has caught it.' * caught}{applied}{second}"
     found = replace(found, text=text, headline=check.headline.format(line=line, node=node))
     scene = record.scenes.get(call.n, Scene())

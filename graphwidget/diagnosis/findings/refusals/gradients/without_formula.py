@@ -6,27 +6,33 @@ import re
 
 from graphwidget.diagnosis.findings.failed_node import recorded_at
 from graphwidget.diagnosis.findings.failure import Failure
-from graphwidget.diagnosis.findings.refusals.gradients import given_out
-from graphwidget.diagnosis.wording import at, opening, short, where
+from graphwidget.diagnosis.findings.refusals.gradients import given_out, second_derivatives
+from graphwidget.diagnosis.wording import at, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Snapshot, torch_messages
 
-__all__ = ["first_derivative", "of_call", "of_cell", "told_derivative"]
+__all__ = ["of_call", "of_cell"]
 
 _BACKWARD = re.compile(r"(?:_for_[a-z]+)?_backward$")
-_FUSED = "scaled_dot_product"
 
 
 def of_call(record: Record, call: BackwardCall) -> Finding:
-    """A call that came to such an operation."""
-    graph = call.graph
+    """A call that came to such an operation, or to a gradient of one."""
+    graph, operation = call.graph, _operation(call.error or "")[0]
     nodes = _nodes(call, graph) if graph is not None else []
-    places = {graph.place_of(node) for node in nodes} if graph is not None else set[Place | None]()
-    place = places.pop() if len(places) == 1 else None
     uid = graph.uid[nodes[0]] if graph is not None and len(nodes) == 1 else None
-    line = f" {short(place.source)} ({where(place)}) applied it." if place is not None and place.source else ""
-    headline, why, fix = _what(call.error or "", at(place))
-    first = first_derivative(record, call) if _BACKWARD.search(_operation(call.error or "")[0]) else None
-    second = f" {told_derivative(first)}" if first is not None else ""
+    if _BACKWARD.search(operation):
+        forward, places = _BACKWARD.sub("", operation), second_derivatives.applied_by(record, call, operation)
+        (headline, why), fix = _once(forward), second_derivatives.fix_of(record, forward, places)
+        first = second_derivatives.first_derivative(record, call)
+        chosen = second_derivatives.chosen_at(record, forward, places)
+        second = chosen + (f" {second_derivatives.told(first)}" if first is not None else "")
+    else:
+        found = {graph.place_of(node) for node in nodes} if graph is not None else set[Place | None]()
+        places = [place for place in found if place is not None] if len(found) == 1 else []
+        headline, why, fix = _what(call.error or "", at(places[0]) if places else None)
+        second = ""
+    lines = [f"{short(place.source)} ({where(place)})" for place in places if place.source]
+    line = f" {' and '.join(lines)} applied it." if lines and len(lines) == len(places) else ""
     return Finding(
         "refused",
         "error",
@@ -35,22 +41,17 @@ def of_call(record: Record, call: BackwardCall) -> Finding:
         call.n,
         node=graph.name_of(nodes[0]) if graph is not None and len(nodes) == 1 else "",
         node_uid=uid,
-        made_at=place or recorded_at(call, uid) or call.place,
+        made_at=(places[0] if places else None) or recorded_at(call, uid) or call.place,
         failed_at=call.place,
         uids=(uid,) if uid is not None else (),
         fixes=(fix,),
     )
 
 
-def first_derivative(record: Record, call: BackwardCall) -> BackwardCall | None:
-    """The last call before one that made a graph for the gradients that it computed."""
-    earlier = [one for one in record.calls if one.n < call.n and one.create_graph]
-    return earlier[-1] if earlier else None
-
-
-def told_derivative(first: BackwardCall) -> str:
-    """A sentence about the call that made the gradient which is differentiated."""
-    return f"{opening(first.n)} {short(first.place.source)} ({where(first.place)}) took the first derivative."
+def _once(forward: str) -> tuple[str, str]:
+    """The headline, and what PyTorch lacks."""
+    headline = f"`{forward}` can be differentiated only once."
+    return headline, f"PyTorch has the derivative of `{forward}`, and no derivative of that."
 
 
 def of_cell(failure: Failure) -> Finding | None:
@@ -60,7 +61,11 @@ def of_cell(failure: Failure) -> Finding | None:
     message = failure.run.error or ""
     if "out=" in message:
         return given_out.of_given_out(failure, _operation(message)[0])
+    operation = _operation(message)[0]
     headline, why, fix = _what(message, at(failure.place))
+    if _BACKWARD.search(operation):
+        forward = _BACKWARD.sub("", operation)
+        (headline, why), fix = _once(forward), second_derivatives.fix_of(failure.record, forward, [])
     given = failure.given
     return failure.finding(
         headline, f"{short(failure.text)} ({where(failure.place)}) applied it. {why}{' ' if given else ''}{given}", fix
@@ -77,25 +82,11 @@ def _operation(message: str) -> tuple[str, str]:
 def _what(message: str, spot: tuple[int, int] | None) -> tuple[str, str, Fix]:
     """The headline, what PyTorch lacks, and what helps."""
     operation, argument = _operation(message)
-    forward = _BACKWARD.sub("", operation)
-    shown = f"`{forward}`" if operation else "An operation"
+    shown = f"`{operation}`" if operation else "An operation"
     if "forward AD" in message:
         text = "Take the derivative backwards: `torch.func.vjp`, `jacrev`, or `backward`."
         fix = Fix("differentiable_op", text, False, spot)
         return f"{shown} has no forward derivative.", f"PyTorch has no formula to push a tangent through {shown}.", fix
-    if forward != operation:
-        math = (
-            "Use attention that is made of plain operations there: `with "
-            "torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):`."
-            if _FUSED in operation
-            else f"Compute {shown} from operations that have second derivatives, or take no derivative of a gradient "
-            "that goes through it."
-        )
-        return (
-            f"{shown} can be differentiated only once.",
-            f"PyTorch has the derivative of {shown}, and no derivative of that.",
-            Fix("differentiable_op", math, False, spot),
-        )
     which = f" by `{argument}`" if argument else ""
     text = (
         "Use an operation that has one, or pass the operation what is `.detach()`ed, if no gradient should come back."

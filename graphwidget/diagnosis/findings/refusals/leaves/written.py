@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.leaves import filled
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.blocks import in_block
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.in_place import statements as inplace
 from graphwidget.diagnosis.source.pytorch import grad_modes
@@ -100,7 +100,8 @@ def _writes_to_leaf(failure: Failure, statement: ast.stmt, name: str) -> bool:
 def _under_no_grad(failure: Failure, writes: list[ast.stmt]) -> Edits:
     """A block around each write, one around those that follow one another. None where a write cannot have one."""
     groups = list(_groups(failure, sorted(writes, key=lambda one: one.lineno)))
-    blocks = [_block(failure, first, last) for first, last in groups]
+    cell, text = failure.place.cell, failure.cell
+    blocks = [in_block(cell, text, "with torch.no_grad():", first, last) for first, last in groups]
     return tuple(edit for block in blocks for edit in block) if all(blocks) else ()
 
 
@@ -120,16 +121,3 @@ def _groups(failure: Failure, writes: list[ast.stmt]) -> Iterator[tuple[ast.stmt
 
 def _at(statement: ast.stmt) -> tuple[int, int]:
     return statement.lineno, statement.col_offset
-
-
-def _block(failure: Failure, first: ast.stmt, last: ast.stmt) -> Edits:
-    """The lines of some statements, all of them whole lines, in a block of their own."""
-    end = last.end_lineno or last.lineno
-    lines = source.lines_of(failure.cell)[first.lineno - 1 : end]
-    depth = len(lines[0]) - len(lines[0].lstrip())
-    bare = (line[depth:] if not line[:depth].strip() else line.lstrip() for line in lines)
-    block = ["with torch.no_grad():", *(f"    {line}" if line.strip() else "" for line in bare)]
-    inside = [first, *(one for one in source.behind(failure.cell, first) if one.lineno <= end)]
-    made = source.statement_of("\n".join(block))
-    same = isinstance(made, ast.With) and [ast.dump(one) for one in made.body] == [ast.dump(one) for one in inside]
-    return text_edit.replace_lines(failure.place.cell, failure.cell, first.lineno, end, block) if same else ()
