@@ -172,6 +172,20 @@ class Setting:
         return loop.lineno <= (made.outer_line or 0) <= (loop.end_lineno or 0)
 
     @cached_property
+    def made_before_the_inner_loop(self) -> bool:
+        """Whether a loop in a function makes both calls, in one pass of the cell's loop, and the carrier is older."""
+        a, b, made = self.reuse.earlier.place, self.reuse.later.place, self.reuse.carrier_place
+        passes = [(one.run, one.outer_line, one.iteration, one.inner_run) for one in (a, b)]
+        if made is None or a.iteration is None or passes[0] != passes[1]:
+            return False
+        for frame in (b, *b.stack[:0:-1]):
+            loop = source.loop_at(self.text_of_cell(frame.cell), frame.line or 0)
+            if loop is not None and (frame.cell, frame.line) != (b.outer_cell, b.outer_line):
+                lines = [one.line or 0 for one in (*made.stack, made) if one.cell == frame.cell]
+                return not any(loop.lineno <= one <= (loop.end_lineno or 0) for one in lines)
+        return False
+
+    @cached_property
     def carried_state(self) -> bool:
         """Whether the line that made the carrier in one pass made its successor in the next, by the same operations.
 

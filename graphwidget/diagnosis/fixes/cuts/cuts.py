@@ -68,6 +68,8 @@ class Cuts:
         made, later = self.reuse.carrier_place, self.reuse.later.place
         if self.setting.carried_state:
             return True
+        if self.setting.made_before_the_inner_loop:
+            return False
         if made is None or made.run != later.run or made.iteration is None or not self.setting.repeated:
             return False
         run, line = self.setting.run_of(later), later.outer_line

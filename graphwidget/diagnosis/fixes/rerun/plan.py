@@ -9,7 +9,7 @@ from graphwidget.diagnosis.fixes.rerun.holders import holder
 from graphwidget.diagnosis.fixes.rerun.moving import taken_out
 from graphwidget.diagnosis.fixes.rerun.own_names import with_own_names
 from graphwidget.diagnosis.fixes.rerun.readers import are_read
-from graphwidget.diagnosis.fixes.rerun.rerun import AT_START, Rerun, begins_on_head_line, first_step, quoted
+from graphwidget.diagnosis.fixes.rerun.rerun import AT_START, Rerun, Statement, begins_on_head_line, first_step, quoted
 from graphwidget.diagnosis.fixes.rerun.special_places import in_special_place
 from graphwidget.diagnosis.fixes.rerun.statements import Target, statements_to_rerun
 from graphwidget.diagnosis.reuse.inside_function import inside_function
@@ -52,7 +52,7 @@ def _plan(setting: Setting, everything: bool) -> Rerun | None:
             return found
     if not are_read(setting, again, (target.cell, target.line)):
         return None
-    if target.function and any(isinstance(one.node, ast.Expr) for one in again):
+    if any(isinstance(one.node, ast.Expr) and (target.function or _is_from_outside(target, one)) for one in again):
         return None  # called for its effects, which each pass may undo
     new = with_own_names(again, target.loop)
     if new is None:
@@ -68,6 +68,14 @@ def _plan(setting: Setting, everything: bool) -> Rerun | None:
         sentence = f"Run {what} again before In[{target.cell}], line {target.line}: it builds a fresh graph."
     edits = text_edit.insert_before(target.cell, target.text, target.statement, new)
     return Rerun(sentence, (target.cell, target.line), (*away, *edits) if edits else (), sure)
+
+
+def _is_from_outside(target: Target, one: Statement) -> bool:
+    """Whether the line before which a statement would stand is in a function, and the statement is not in that one."""
+    around = source.function_at(target.text, target.line)
+    if around is None:
+        return False
+    return one.run.source != target.text or source.function_at(target.text, one.node.lineno) != around
 
 
 def _makes_both_calls(setting: Setting, target: Target) -> bool:
