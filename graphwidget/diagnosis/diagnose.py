@@ -27,8 +27,6 @@ from graphwidget.diagnosis.findings.refusals.gradients import not_a_number, type
 from graphwidget.diagnosis.findings.refusals.user_code import custom_functions, hooks, inner_calls, own_code
 from graphwidget.diagnosis.findings.silences import (
     computed_parameter,
-    constant,
-    constant_penalty,
     custom,
     false_flags,
     flat,
@@ -37,6 +35,7 @@ from graphwidget.diagnosis.findings.silences import (
     unheld,
     zero_flow,
 )
+from graphwidget.diagnosis.findings.silences.constants import gradients, penalties, terms
 from graphwidget.diagnosis.findings.silences.steps import (
     closure,
     idle_step,
@@ -116,8 +115,9 @@ DETECTORS: tuple[Detector, ...] = (
     false_flags.find,
     flat.find,
     zero_flow.find,
-    constant.find,
-    constant_penalty.find,
+    gradients.find,
+    penalties.find,
+    terms.find,
     kept_grads.find,
     thrown_away.find,
     closure.find,

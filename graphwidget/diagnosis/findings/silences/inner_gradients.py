@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from graphwidget.diagnosis.findings.silences.constant import with_graph
+from graphwidget.diagnosis.findings.silences.constants.gradients import with_graph
 from graphwidget.diagnosis.wording import names, short, where
 from graphwidget.engine.what_if import reachable
 from graphwidget.model import BackwardCall, Fix, Record, Write

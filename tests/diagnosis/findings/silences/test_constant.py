@@ -3,7 +3,7 @@
 import pytest
 from told import findings_of
 
-from graphwidget.diagnosis.findings.silences import constant
+from graphwidget.diagnosis.findings.silences.constants import gradients as constant
 from graphwidget.diagnosis.no_graph.gradients.from_gradients import Parts
 
 NET = (

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from graphwidget.diagnosis.findings.silences.constant import missing_parts, operands
+from graphwidget.diagnosis.findings.silences.constants.gradients import operands
+from graphwidget.diagnosis.findings.silences.constants.sums import lacking
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cutting import cuts_in
 from graphwidget.diagnosis.no_graph.way_forward import why_cut
@@ -48,19 +49,10 @@ def find(record: Record) -> Iterator[Finding]:
     """Yield one finding for each line that adds such a penalty, if it never had a graph there."""
     if not any(write.optimizer for write in record.writes):
         return
-    whole, lacking = set[tuple[int, int]](), dict[tuple[int, int], tuple[BackwardCall, Place]]()
-    for call in record.calls:
-        if call.graph is None or call.api != "backward" or call.result != "ok":
+    for call, place, _ in lacking(record):
+        spot, cells = at(place), Cells.of(record)
+        if spot is None:
             continue
-        for place, missing in missing_parts(call, call.graph):
-            spot = at(place)
-            if spot is not None and place is not None and missing:
-                lacking[spot] = call, place
-            elif spot is not None:
-                whole.add(spot)
-    for spot in lacking.keys() - whole:
-        call, place = lacking[spot]
-        cells = Cells.of(record)
         statement, run = cells.statement(spot), next((one for one in cells.latest if one.cell == spot[0]), None)
         if statement is None or run is None or hasattr(statement, "body"):
             continue

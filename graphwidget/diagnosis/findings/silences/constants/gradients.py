@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from graphwidget.diagnosis.findings.silences.constants.sums import sums
 from graphwidget.diagnosis.no_graph.gradients.from_gradients import Line, parts
 from graphwidget.diagnosis.no_graph.gradients.read_grads import asked_instead, built_by_backward, maker
 from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.wording import at, opening, short, where
-from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Kind, Place, Record, Snapshot
+from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record
 
-__all__ = ["find", "missing_parts", "operands", "with_graph"]
-
-_ADDING = re.compile(r"(?:Add|Sub|Rsub)Backward\d+$")
-# What a loss is put together by: through these a constant part stays one.
-_SCALING = re.compile(r"(?:Add|Sub|Rsub|Mul|Div|Neg|Sum|Mean|View|Squeeze|Unsqueeze|Reshape|ToCopy)Backward\d+$")
-_COMPARING = re.compile(r"(?:Pow|Abs|Sqrt|MseLoss|L1Loss|SmoothL1Loss|HuberLoss|LinalgVectorNorm)Backward\d+$")
-
-
-class _Sum(NamedTuple):
-    """A sum, of which one part may have no graph. `plainly`: it is a part of the loss itself, not of a square in it."""
-
-    node: int
-    plainly: bool
+__all__ = ["find", "operands", "with_graph"]
 
 
 class _Constant(NamedTuple):
@@ -60,7 +48,7 @@ def find(record: Record) -> Iterator[Finding]:
         graph = call.graph
         if call.api != "backward" or call.result != "ok" or graph is None:
             continue
-        for missing in _missing(call, graph):
+        for missing in (one for one in sums(call, graph) if one.lacks):
             place = graph.place_of(missing.node)
             spot = at(place)
             if spot not in at_lines:
@@ -76,35 +64,6 @@ def find(record: Record) -> Iterator[Finding]:
                 continue
             told.add(line)
             yield _of(record, call, found, gradient, _by_weight(own), plainly=missing.plainly)
-
-
-def missing_parts(call: BackwardCall, graph: Snapshot) -> Iterator[tuple[Place | None, bool]]:
-    """The lines of the sums that make up the root plainly, each with whether one part has no graph."""
-    for one in _sums(call, graph):
-        if one.plainly:
-            yield graph.place_of(one.node), len(list(graph.next(one.node))) == 1
-
-
-def _missing(call: BackwardCall, graph: Snapshot) -> Iterator[_Sum]:
-    """The sums that make up the root, of which one part has no graph."""
-    return (one for one in _sums(call, graph) if len(list(graph.next(one.node))) == 1)
-
-
-def _sums(call: BackwardCall, graph: Snapshot) -> Iterator[_Sum]:
-    """The sums that make up the root."""
-    stack, seen = [(root.node, True) for root in call.roots if root.node >= 0], set[int]()
-    while stack:
-        node, plainly = stack.pop()
-        if node in seen or graph.kind[node] != Kind.FUNCTION:
-            continue
-        seen.add(node)
-        name, below = graph.name_of(node), list(graph.next(node))
-        if _ADDING.match(name):
-            yield _Sum(node, plainly)
-        if _SCALING.match(name):
-            stack += [(one, plainly and (len(below) == 1 or bool(_ADDING.match(name)))) for one in below]
-        elif _COMPARING.match(name):
-            stack += [(one, False) for one in below]
 
 
 def _leaves(record: Record, call: BackwardCall) -> set[str]:
