@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import torch
 
 from graphwidget.model import Kind
+from graphwidget.model.views import VIEWS
 from graphwidget.torch_internals.private import find, reader
 from graphwidget.torch_internals.tensors import as_integers, maybe_stale_view, name_of_dtype
 
@@ -253,19 +254,15 @@ def node_that_saved_a_view() -> Any:
         return leaf.t().sin().grad_fn
 
 
-# Operations that make one view. For several views at once, or a custom Function, torch refuses to rebuild the history.
-_VIEWS = frozenset(
-    "Alias AsStrided Conj Diagonal Expand Imag Indices Narrow NegView Permute Real ReshapeAlias Select Slice Squeeze "
-    "SqueezeMultiple Swapaxes Swapdims T Transpose Unfold Unsqueeze Values View ViewAsComplex ViewAsReal".split()
-)
-
-
 def may_belong_to_view(node: Any) -> bool:
-    """Whether a tensor with this history may be a view whose history torch would rebuild."""
+    """Whether a tensor with this history may be a view whose history torch would rebuild.
+
+    For several views at once, or a custom Function, torch refuses to.
+    """
     variable = accumulated_variable(node)
     if variable is not None:
         return maybe_stale_view(variable)
-    return type(node).__name__.partition("Backward")[0] in _VIEWS
+    return type(node).__name__.partition("Backward")[0].lower() in VIEWS
 
 
 _ALWAYS_RAISES = ("Error", "DelayedError", "NotImplemented")

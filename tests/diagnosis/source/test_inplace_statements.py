@@ -115,6 +115,29 @@ def test_the_variables_whose_tensors_a_statement_modifies(statement, names):
 
 
 @pytest.mark.parametrize(
+    ("statement", "names"),
+    [
+        ("x.view(-1).add_(1)", {"x"}),
+        ("x.T.mul_(2)", {"x"}),
+        ("x[0, 1:, None].zero_()", {"x"}),
+        ("x.clamp_(min=0).mul_(y)", {"x"}),
+        ("x.chunk(2)[0].zero_()", {"x"}),
+        ("x[y > 0] = 1", {"x"}),
+        ("x.as_strided((2,), (1,)).fill_(0)", {"x"}),
+        ("p = x.new(x.size()).uniform_()", set()),
+        ("y = x.detach().clone().add_(1)", set()),
+        ("y = torch.empty_like(x).normal_()", set()),
+        ("x[y > 0].zero_()", set()),
+        ("x.reshape(-1).zero_()", set()),
+        ("x.grad.zero_()", set()),
+        ("x.data.zero_()", set()),
+    ],
+)
+def test_the_variables_whose_tensors_a_statement_surely_modifies(statement, names):
+    assert inplace.surely_written(ast.parse(statement).body[0]) == names
+
+
+@pytest.mark.parametrize(
     "text, new",
     {
         "h[0] = h[1] * h[2]": "h[0] = h[1].clone() * h[2].clone()",

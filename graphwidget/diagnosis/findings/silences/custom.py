@@ -38,7 +38,10 @@ def _says(function: FunctionText, method: str) -> bool:
 
 
 def _not_marked(function: FunctionText, name: str, call: BackwardCall, graph: Snapshot) -> Iterator[Finding]:
-    """``x.clamp_(min=0)`` in a forward without ``ctx.mark_dirty(x)``, of an input that needs a gradient."""
+    """``x.clamp_(min=0)`` in a forward without ``ctx.mark_dirty(x)``, of an input that needs a gradient.
+
+    A write by ``x.data`` is meant to be hidden from autograd.
+    """
     forward = _forward(function)
     if forward is None or _says(function, "mark_dirty"):
         return
@@ -47,7 +50,7 @@ def _not_marked(function: FunctionText, name: str, call: BackwardCall, graph: Sn
     given = {one for position, one in enumerate(function.inputs or ()) if position in needed}
     for statement in syntax.own_statements(forward.body):
         given -= set(syntax.targets(statement)) if isinstance(statement, ast.Assign) else set()
-        written = [] if hasattr(statement, "body") else sorted(given & inplace.written(statement) - _hidden(statement))
+        written = [] if hasattr(statement, "body") else sorted(given & inplace.surely_written(statement))
         if not written:
             continue
         place, run = place_of(function.run, statement.lineno), function.run
@@ -69,12 +72,6 @@ def _not_marked(function: FunctionText, name: str, call: BackwardCall, graph: Sn
             fixes=(Fix("mark_dirty", f"Say so: `{line}`. Or compute a new tensor.", False, at(place), edits=edits),),
         )
         return
-
-
-def _hidden(statement: ast.stmt) -> set[str]:
-    """The names that a statement reads by ``x.data``: that hides a write from autograd, and is meant to."""
-    found = (node for node in ast.walk(statement) if isinstance(node, ast.Attribute) and node.attr == "data")
-    return {node.value.id for node in found if isinstance(node.value, ast.Name)}
 
 
 # ------------------------------------------------------------------ a tensor that is kept on `ctx`, and written to

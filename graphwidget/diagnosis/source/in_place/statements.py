@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator
 
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.in_place.pieces import are_made_by
+from graphwidget.model.views import VIEWS
 
 _SIGNS = {
     ast.Add: "+",
@@ -93,18 +95,64 @@ _INIT = ("init.", "nn.init.", "torch.nn.init.")  # its functions modify their ar
 
 
 def written(statement: ast.stmt) -> set[str]:
-    """Variables whose tensors a statement modifies, also through views: ``h`` in ``h.t()[0] += 1``."""
+    """Variables whose tensors a statement may modify, also through views: ``h`` in ``h.t()[0] += 1``.
+
+    What a method makes may be a view: ``h`` also in ``h.reshape(-1).zero_()``.
+    """
+    found: set[str] = set()
+    for part in _changed_by(statement):
+        while isinstance(part, (ast.Attribute, ast.Call, ast.Subscript)):
+            part = part.func if isinstance(part, ast.Call) else part.value
+        found |= {part.id} if isinstance(part, ast.Name) else set()
+    return found
+
+
+def surely_written(statement: ast.stmt) -> set[str]:
+    """Variables whose tensors a statement surely modifies: themselves, or views of them that are known as such."""
+    found: set[str] = set()
+    for changed in _changed_by(statement):
+        part: ast.expr | None = changed
+        if isinstance(part, ast.Subscript) and not isinstance(part.ctx, ast.Load):
+            part = part.value  # a write to any part, also one that a mask selects
+        while part is not None and not isinstance(part, ast.Name):
+            part = _same_memory(part)
+        found |= {part.id} if part is not None else set()
+    return found
+
+
+def _same_memory(node: ast.expr) -> ast.expr | None:
+    """``x`` for a view of it, and for the result of an in-place method on it. None: that may be new memory."""
+    if isinstance(node, ast.Subscript):
+        return node.value if _is_basic(node.slice) else None
+    if isinstance(node, ast.Attribute):
+        return node.value if node.attr.lower() in VIEWS else None
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    if is_module(node.func.value):
+        return node.args[0] if are_made_by(node) and node.args else None
+    in_place = node.func.attr.endswith("_") and not node.func.attr.endswith("__")
+    is_view = node.func.attr.replace("_", "") in VIEWS
+    return node.func.value if in_place or is_view or are_made_by(node) else None
+
+
+def _is_basic(index: ast.expr) -> bool:
+    """Whether an index surely gives a view: numbers and slices, no list or tensor of indices, no mask."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    numbers = (one.operand if isinstance(one, ast.UnaryOp) else one for one in parts)
+    return all(
+        isinstance(one, ast.Slice) or (isinstance(one, ast.Constant) and not isinstance(one.value, (bool, str)))
+        for one in numbers
+    )
+
+
+def _changed_by(statement: ast.stmt) -> list[ast.expr]:
+    """What the in-place calls of a statement, its operator or its targets with an index write to, as written."""
     calls = [c.func for c in inplace_calls(statement) if isinstance(c.func, ast.Attribute)]
     changed: list[ast.expr] = [f.value for f in calls if f.attr != "requires_grad_" and not is_module(f.value)]
     for node in ast.walk(statement):
         whole = [node.target] if isinstance(node, ast.AugAssign) else getattr(node, "targets", [])
         changed += [one for one in whole if isinstance(node, ast.AugAssign) or isinstance(one, ast.Subscript)]
-    found: set[str] = set()
-    for part in changed:
-        while isinstance(part, (ast.Attribute, ast.Call, ast.Subscript)):
-            part = part.func if isinstance(part, ast.Call) else part.value
-        found |= {part.id} if isinstance(part, ast.Name) else set()
-    return found
+    return changed
 
 
 def values_written(statement: ast.stmt, last: str) -> list[ast.expr]:

@@ -28,6 +28,16 @@ def test_what_is_marked_or_copied_or_needs_no_gradient_may_be_modified() -> None
     assert not said(function("w.mul_(0.9)", "return x * 1"), RUN)
 
 
+def test_what_a_method_has_made_anew_may_be_modified() -> None:
+    assert not said(function("keep = x.new_empty(x.shape).uniform_() > 0.5", "return x * keep"), RUN)
+    assert not said(function("y = x.clone().clamp_(min=0)", "return y"), RUN)
+
+
+def test_a_write_through_a_view_is_named() -> None:
+    (found,) = findings_of(function("x.view(-1)[1:].zero_()", "return x"), RUN)
+    assert found.headline == "`F.forward` modifies `x` without `mark_dirty`."
+
+
 def test_who_writes_through_data_means_to_hide_it() -> None:
     """An ODE solver fills its scratch space so, and hands it on with a backward of its own."""
     assert not said(function("x.data[0] = 1  # past the version counter", "return x"), RUN)
