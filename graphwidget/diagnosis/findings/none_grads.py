@@ -13,7 +13,7 @@ from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.paths import local
-from graphwidget.diagnosis.wording import at, lasting_name, place_of, short, where
+from graphwidget.diagnosis.wording import at, lasting_name, names, place_of, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Record, SlotState
 
 __all__ = ["of_none", "of_reads"]
@@ -36,11 +36,52 @@ def of_none(failure: Failure) -> Finding | None:
         fix = failure.fix("zero_grad_or_step_order", "Read it after backward, and before `zero_grad()`.")
     elif not ran:
         text = "No backward is known to have run."
-        fix = failure.fix("run_backward", f"Run backward first, on something computed from `{name}`.")
+        fix = _cleared_only_if_there(failure) or failure.fix(
+            "run_backward", f"Run backward first, on something computed from `{name}`."
+        )
     else:
         text = "No backward has written to it: none that ran is known to have reached it."
         fix = failure.fix("run_backward", f"See that the loss is computed from `{name}`, and that nothing cuts it off.")
     return failure.finding(f"`{name}.grad` is None.", text, fix, kind="no_grad", tensor=name)
+
+
+def _cleared_only_if_there(failure: Failure) -> Fix | None:
+    """``w.grad.zero_()`` before the first backward, one line for each leaf: clear what is there.
+
+    None where no graph is known to lead to a leaf: then a condition would hide that it never gets a gradient.
+    """
+    first = failure.statement
+    if first is None or not failure.before_a_backward:
+        return None
+    edits: text_edit.Edits = ()
+    cleared: tuple[str, ...] = ()
+    for one in source.block_of(failure.cell, first):
+        if one.lineno < first.lineno:
+            continue
+        name, line = _cleared(one), source.statement_of(failure.cell.splitlines()[one.lineno - 1])
+        if name is None or line is None or ast.unparse(line) != ast.unparse(one) or not _leads_to(failure, name):
+            break
+        cleared = (*cleared, f"{name}.grad")
+        guarded = [f"if {name}.grad is not None:", f"    {ast.unparse(one)}"]
+        edits = (*edits, *text_edit.replace_lines(failure.place.cell, failure.cell, one.lineno, one.lineno, guarded))
+    why = "The first backward comes after this line: there is nothing to clear yet."
+    return failure.fix("clear_if_there", f"{why} Clear {names(cleared)} only if not None.", edits) if edits else None
+
+
+def _cleared(statement: ast.stmt) -> str | None:
+    """``w`` of ``w.grad.zero_()`` and ``w.grad.data.zero_()``, if that is all that a statement does."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    found = (
+        re.fullmatch(r"([\w.]+)\.grad(?:\.data)?\.(?:zero_|fill_)\(0?(?:\.0)?\)", ast.unparse(call)) if call else None
+    )
+    return found[1] if found is not None else None
+
+
+def _leads_to(failure: Failure, name: str) -> bool:
+    """Whether something that is there was computed from a leaf."""
+    graph = failure.record.snapshot
+    nodes = {node for node, leaf in graph.leaves.items() if name in map(local, leaf.paths)}
+    return any(not nodes.isdisjoint(graph.next(index)) for index in range(len(graph)))
 
 
 def _of_plain(failure: Failure, name: str) -> Finding:

@@ -55,6 +55,7 @@ FIX_IDS = {
     "allow_unused": "accept that an input gets no gradient",
     "use_input": "compute the loss from the input",
     "run_backward": "run backward before `.grad` is read",
+    "clear_if_there": "clear a `.grad` only if it is not None",
     "skip_none": "leave out parameters whose `.grad` is None",
     "new_optimizer": "make the optimizer from the parameters that are trained",
     "no_grad_or_item": "compute under `torch.no_grad()`, or take a number",
