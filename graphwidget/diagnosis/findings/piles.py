@@ -236,7 +236,8 @@ def _of_no_use(record: Record, graph: Snapshot, line: Line, made: dict[int, int]
     """The iterations whose kept nodes have no use any more, as far as can be known.
 
     A node that a call of its own iteration ran is kept for nothing. One that a later call ran together with nodes of
-    other iterations was kept for that call. One that no call has run may be kept for such a call, if there were such
+    other iterations was kept for that call: it ends a pass of a loop around these iterations, and what counts there is
+    whether graphs of its passes are kept. One that no call has run may be kept for such a call, if there were such
     calls before.
 
     Parameters
@@ -244,6 +245,8 @@ def _of_no_use(record: Record, graph: Snapshot, line: Line, made: dict[int, int]
     made
         Node -> the iteration that made it.
     """
+    ended = _run_by_a_loop_around(record, graph, line, made)
+    made = {i: at for i, at in made.items() if i not in ended}
     uids = {graph.uid[i]: at for i, at in made.items()}
     own: set[int] = set()
     together: set[int] = set()
@@ -263,6 +266,28 @@ def _of_no_use(record: Record, graph: Snapshot, line: Line, made: dict[int, int]
     waiting = _newest_together(record, line) <= min((graph.seq[i] for i, at in made.items() if at in open_), default=0)
     kept = bytes_held(graph, (i for i, at in made.items() if at in open_))
     return frozenset(own | open_ if not waiting and (kept or counted) else own)
+
+
+def _run_by_a_loop_around(record: Record, graph: Snapshot, line: Line, made: dict[int, int]) -> set[int]:
+    """The nodes that a call of another line ran together with those of other iterations, all made since its last call.
+
+    A call that comes in each iteration has but one iteration of its own: what it runs of earlier ones was carried over.
+    """
+    by_uid = {graph.uid[i]: i for i in made}
+    by_seq = {graph.seq[i]: i for i in made}
+    before: dict[object, int] = {}
+    found: set[int] = set()
+    for call in record.calls:
+        other = (call.thread, *source_line(call.place))
+        since, before[other] = before.get(other, -1), call.newest_seq
+        if call.n in line.number or call.result != "ok":
+            continue
+        ran = {by_uid[uid] for uid in call.executed if uid in by_uid}
+        ran |= {by_seq[seq] for one in call.distances if (seq := call.highest_seq - one) in by_seq}
+        fresh = {i for i in ran if graph.seq[i] >= since}
+        if len({made[i] for i in fresh}) > 1:
+            found |= fresh
+    return found
 
 
 def _is_beside_the_losses(graph: Snapshot, line: Line, held: tuple[Owner, ...], made: dict[int, int]) -> bool:
