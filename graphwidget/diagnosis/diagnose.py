@@ -38,6 +38,7 @@ from graphwidget.diagnosis.findings.silences import (
 from graphwidget.diagnosis.findings.silences.constants import gradients, penalties, terms
 from graphwidget.diagnosis.findings.silences.steps import (
     closure,
+    dropped_detach,
     idle_step,
     kept_grads,
     left_over,
@@ -120,6 +121,7 @@ DETECTORS: tuple[Detector, ...] = (
     terms.find,
     kept_grads.find,
     thrown_away.find,
+    dropped_detach.find,
     closure.find,
     left_over.find,
     steps_by_hand.find,

@@ -10,7 +10,7 @@ from typing import Literal
 
 from graphwidget.diagnosis.source import syntax
 
-__all__ = ["LostDetach", "lost_detaches"]
+__all__ = ["LostDetach", "detached_path", "lost_detaches"]
 
 _HARMLESS = frozenset({"detach", "clone", "requires_grad_", "cpu"})  # methods that change no other tensor
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -119,7 +119,7 @@ class _Scope:
         """``h.detach()``, ``[h.detach() for h in state]`` and ``repackage(state)`` as statements."""
         value = statement.value
         given = [*value.args, *(keyword.value for keyword in value.keywords)] if isinstance(value, ast.Call) else []
-        path = _detached(value)
+        path = detached_path(value)
         if not path and len(given) == 1 and _is_path(given[0]) and self._returns_detached(value):
             path = ast.unparse(given[0])
         if path:
@@ -133,7 +133,7 @@ class _Scope:
         elif isinstance(value, (ast.ListComp, ast.SetComp)) and len(value.generators) == 1:
             (each,) = value.generators
             over = _iterated(each.iter)
-            if over is not None and any(map(_detached, _parts(value.elt))):
+            if over is not None and any(map(detached_path, _parts(value.elt))):
                 plain = isinstance(value, ast.ListComp) and ast.unparse(each.iter) == over and not each.ifs
                 new = f"{over}[:] = {ast.unparse(value)}" if plain else ""
                 yield LostDetach(statement, over, "thrown", new, "list")
@@ -203,14 +203,14 @@ def _detached_names(statement: ast.Assign) -> dict[str, str]:
     if len(targets) != len(values) or not all(isinstance(one, ast.Name) for one in targets):
         return {}
     pairs = [(ast.unparse(target), value) for target, value in zip(targets, values)]
-    return {name: ast.unparse(value) for name, value in pairs} if all(_detached(v) == n for n, v in pairs) else {}
+    return {name: ast.unparse(value) for name, value in pairs} if all(detached_path(v) == n for n, v in pairs) else {}
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
     return node.elts if isinstance(node, (ast.Tuple, ast.List)) else [node]
 
 
-def _detached(node: ast.expr) -> str:
+def detached_path(node: ast.expr) -> str:
     """``h`` of ``h.detach()`` and ``h.clone().detach()``; empty of anything else."""
     found = False
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _HARMLESS:

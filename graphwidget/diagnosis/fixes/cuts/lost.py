@@ -18,7 +18,7 @@ from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.wording import place_of, short, where
 from graphwidget.model import Place
 
-__all__ = ["LostCut", "lost_cuts", "mended"]
+__all__ = ["LostCut", "callers", "lost_cuts", "mended"]
 
 _DEEPEST = 4  # calls between the code that passes a state on and the statement that detaches it
 
@@ -53,7 +53,7 @@ def lost_cuts(setting: Setting, carriers: Iterable[str]) -> Iterator[LostCut]:
     for cell in cells.texts:
         for lost in lost_detaches(cells.texts, cell) if cell in homes else ():
             spot = (cell, lost.statement.lineno)
-            for caller, path in _callers(cells, spot, lost.of):
+            for caller, path in callers(cells, spot, lost.of):
                 known = any(_means(cells, caller, path, name) for name in carriers)
                 if known and runs_between(setting, caller):
                     yield LostCut(place_of(homes[cell], spot[1]), lost, path, caller)
@@ -76,7 +76,7 @@ def mended(context: CuttingContext) -> Iterator[Cut]:
         yield Cut(sentence, spot, edits, frozenset(gone))
 
 
-def _callers(cells: Cells, spot: Spot, path: str) -> Iterator[tuple[Spot, str]]:
+def callers(cells: Cells, spot: Spot, path: str) -> Iterator[tuple[Spot, str]]:
     """A path at a line, and at the lines that call its function, as each of them writes it."""
     work, seen = [(spot, path, 0)], {spot}
     while work:
