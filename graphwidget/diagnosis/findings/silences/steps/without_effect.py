@@ -1,8 +1,11 @@
-"""Lines that compute a step from a gradient and let it go: ``p = p - lr * p.grad`` in a loop over parameters."""
+"""Lines that compute something for a parameter or its gradient and let it go: ``p = p - lr * p.grad`` in a loop over
+parameters, ``p.grad.clamp(-1, 1)``, ``p.data.clamp(-c, c)``.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from graphwidget.diagnosis.source import syntax
@@ -17,7 +20,10 @@ from graphwidget.model import CellRun, Finding, Fix, Record
 __all__ = ["find"]
 
 # Operations that return a new tensor, each with a twin that ends in "_" and writes.
-_MAKING = ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "addcmul", "addcdiv", "lerp", "copy")
+_MAKING = (
+    *("add", "sub", "subtract", "mul", "multiply", "div", "divide", "addcmul", "addcdiv", "lerp", "copy"),
+    *("clamp", "clip", "clamp_min", "clamp_max", "renorm", "nan_to_num", "masked_fill", "neg", "sign", "round"),
+)
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 _SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 
@@ -25,7 +31,7 @@ _SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 def find(record: Record) -> Iterator[Finding]:
     """Yield one finding for each line of the program that computes a step, and changes nothing."""
     for run in Cells.of(record).latest if record.calls else ():
-        if run.error is None and ".grad" in run.source and run.cell is not None:
+        if run.error is None and re.search(r"\.grad\b|parameters\(", run.source) and run.cell is not None:
             yield from _of_cell(run)
 
 
@@ -42,14 +48,29 @@ def _of_cell(run: CellRun) -> Iterator[Finding]:
 
 
 def _is_dropped(text: str, statement: ast.Expr) -> bool:
-    """Whether a line computes ``w - lr * w.grad`` or ``w.sub(lr * w.grad)``, and nothing more."""
+    """Whether a line computes ``w - lr * w.grad`` or ``w.grad.clamp(-1, 1)``, and nothing more."""
     value = statement.value
     if not _makes_anew(value):
         return False
     first = value.left if isinstance(value, ast.BinOp) else _changed_by(value)
     owner = ast.unparse(first).removesuffix(".data") if first is not None else ""
+    if isinstance(value, ast.Call) and (owner.endswith(".grad") or _is_of_parameters(text, statement, owner)):
+        return True
     around = _function(text, statement)
     return f"{owner}.grad" in _grads(around) and _reads_gradient(value, _gradients(around))
+
+
+def _is_of_parameters(text: str, statement: ast.stmt, name: str) -> bool:
+    """Whether a loop around a line gives a name to each of the parameters of a module."""
+    giving = (one for one in syntax.loops_around(text, statement.lineno)[::-1] if isinstance(one, ast.For))
+    loop = next((one for one in giving if name in syntax.bound(one.target)), None)
+    if loop is None or not isinstance(loop.iter, ast.Call) or not isinstance(loop.iter.func, ast.Attribute):
+        return False
+    if any(name in syntax.targets(one) for one in syntax.own_statements(loop.body)):
+        return False
+    pair = isinstance(loop.target, ast.Tuple)
+    last = loop.target.elts[-1] if isinstance(loop.target, ast.Tuple) else loop.target
+    return ast.unparse(last) == name and loop.iter.func.attr == ("named_parameters" if pair else "parameters")
 
 
 def _is_rebound(text: str, statement: ast.Assign) -> bool:
@@ -207,7 +228,8 @@ def _writing(run: CellRun, statement: ast.Expr | ast.Assign) -> tuple[Edits, str
     left = ast.unparse(first) if first is not None else ""
     whose = left.removesuffix(".data")
     own = ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else whose
-    target = own if no_graph and not left.endswith(".data") else f"{own}.data"
+    plain = (no_graph or own.endswith(".grad")) and not left.endswith(".data")
+    target = own if plain else f"{own}.data"
     new = ""
     if whose == own and is_assignable(own) and isinstance(value, ast.BinOp):
         new = f"{target} {_SIGNS[type(value.op)]}= {ast.unparse(value.right)}"
@@ -226,22 +248,25 @@ def _found(run: CellRun, statement: ast.Expr | ast.Assign, why: str) -> Finding:
     place, shown = place_of(run, statement.lineno), short(ast.unparse(statement))
     edits, new = _writing(run, statement)
     inside = syntax.function_at(run.source, statement.lineno)
+    changed = _changed_by(statement.value) if isinstance(statement, ast.Expr) else None
+    owner = ast.unparse(changed).removesuffix(".data") if changed is not None else ""
+    what = "gradient" if owner.endswith(".grad") else "parameter"
     cls = inside[0].name if inside is not None and inside[0] is not None else ""
     step = f"`{cls}.{inside[1].name}`" if cls and inside is not None else ""
     whose = {ast.unparse(n) for n in ast.walk(statement) if isinstance(n, ast.Attribute) and n.attr == "grad"}
-    named = [one.removesuffix(".grad") for one in sorted(whose)] or [*syntax.targets(statement)]
+    named = [one.removesuffix(".grad") for one in sorted(whose)] or [*filter(None, (owner, *syntax.targets(statement)))]
     return Finding(
         "silent",
         "warning",
-        f"{shown} ({where(place)}{f', in {step}' if step else ''}) {why}. So this line changes no parameter.",
-        f"{shown} changes no parameter.",
+        f"{shown} ({where(place)}{f', in {step}' if step else ''}) {why}. So this line changes no {what}.",
+        f"{shown} changes no {what}.",
         made_at=place,
         cause=place,
         names=(*named, *((cls,) if cls else ())),
         fixes=(
             Fix(
                 "write_in_place",
-                f"Write to the parameter itself{f': {short(new)}' if new else ''}.",
+                f"Write to the {what} itself{f': {short(new)}' if new else ''}.",
                 False,
                 at(place),
                 edits=edits,
