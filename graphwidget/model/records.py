@@ -18,6 +18,7 @@ from graphwidget.model.measured.starved import (
     FalseFlag,
     KeptGradients,
     LostGradients,
+    MovedWhileFrozen,
     NonFiniteParameters,
     StarvedParameters,
     UnheldLeaf,
@@ -366,7 +367,8 @@ class Record:
     `starved`: parameters for which no step of their optimizer found a gradient. `unheld`: leaves with a gradient that
     no optimizer has held. `kept_grads`: parameters whose gradients were never cleared between steps. `lost_grads`:
     parameters whose gradients were cleared before any step used them. `nonfinite`: parameters of optimizers that are
-    not finite. `false_flags`: what was to be frozen by an attribute that torch does not read.
+    not finite. `false_flags`: what was to be frozen by an attribute that torch does not read. `moved_while_frozen`:
+    parameters that steps changed though they require no grad.
     `lineage`: where values left the graph, if the program has run once more to measure that.
     """
 
@@ -387,4 +389,5 @@ class Record:
     lost_grads: tuple[LostGradients, ...] = ()
     nonfinite: tuple[NonFiniteParameters, ...] = ()
     false_flags: tuple[FalseFlag, ...] = ()
+    moved_while_frozen: tuple[MovedWhileFrozen, ...] = ()
     lineage: Lineage | None = None

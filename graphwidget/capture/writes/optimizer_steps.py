@@ -17,6 +17,7 @@ from graphwidget.capture.lines.provenance import NOWHERE, Provenance
 from graphwidget.capture.owners import reading
 from graphwidget.capture.writes.log import WriteLog
 from graphwidget.capture.writes.optimizers.false_flags import FalseFlags
+from graphwidget.capture.writes.optimizers.frozen import Frozen
 from graphwidget.capture.writes.optimizers.kept_grads import KeptGrads
 from graphwidget.capture.writes.optimizers.lost_grads import LostGrads
 from graphwidget.capture.writes.optimizers.nonfinite import NonFiniteSteps
@@ -120,7 +121,7 @@ class OptimizerSteps:
         self.starved, self.unheld = Starved(watched), Unheld(watched)
         self.kept_grads, self.lost_grads = KeptGrads(watched, log.calls), LostGrads(watched, log.calls)
         self.zero_grads, self.nonfinite = ZeroGrads(), NonFiniteSteps(watched)
-        self.false_flags = FalseFlags(watched)
+        self.false_flags, self.frozen = FalseFlags(watched), Frozen(watched)
 
     def install(self) -> None:
         """Begin to record steps, if torch's optimizers are loaded."""
@@ -138,6 +139,7 @@ class OptimizerSteps:
         self.kept_grads.forget(tensor)
         self.lost_grads.forget(tensor)
         self.false_flags.forget(tensor)
+        self.frozen.forget(tensor)
         return self.unheld.let_go(tensor)
 
     def uninstall(self) -> None:
@@ -196,6 +198,7 @@ class OptimizerSteps:
         self.zero_grads.step(optimizer, parameters)
         self.nonfinite.step(optimizer, parameters, place_now)
         self.false_flags.step(parameters, place_now)
+        self.frozen.step(optimizer, parameters, place_now)
         if self._is_usual(optimizer, parameters, frame):
             return
         self._usual.pop(id(optimizer), None)

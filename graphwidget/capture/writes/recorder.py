@@ -124,6 +124,7 @@ class WriteRecorder:
             "lost_grads": steps.lost_grads.found(),
             "nonfinite": steps.nonfinite.found(),
             "false_flags": steps.false_flags.found(),
+            "moved_while_frozen": steps.frozen.found(),
         }
 
     def zero_grads(self) -> bool:

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 
 from graphwidget.model.graph.parts import Place
 
-__all__ = ["FalseFlag", "KeptGradients", "LostGradients", "NonFiniteParameters", "StarvedParameters", "UnheldLeaf"]
+__all__ = [
+    "FalseFlag",
+    "KeptGradients",
+    "LostGradients",
+    "MovedWhileFrozen",
+    "NonFiniteParameters",
+    "StarvedParameters",
+    "UnheldLeaf",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +71,19 @@ class FalseFlag:
     class_name: str = ""
     changed: tuple[str, ...] = ()
     steps: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class MovedWhileFrozen:
+    """Parameters that require no grad, and that steps of their optimizer changed: a `.grad` was still there.
+
+    `place` is the last such step's, `paths` names them, as far as they have names. `zero`: the gradient was zero each
+    time, so what the optimizer remembers (a momentum, averages) or a decay of weights changed them.
+    """
+
+    place: Place
+    paths: tuple[str, ...]
+    zero: bool
 
 
 @dataclass(frozen=True, slots=True)
