@@ -102,6 +102,18 @@ def test_nan_of_anomaly_mode_is_led_back_to_the_operation_with_a_pole() -> None:
     assert spot(found.made_at) == (2, 3) and "`SqrtBackward0`" in found.text and "find_nan(loss)" in found.text
 
 
+@pytest.mark.parametrize("second", ["sqrt", "exp"])
+def test_nan_at_one_of_many_nodes_is_led_back_where_all_come_through_one_line(second: str) -> None:
+    found = only(
+        NET,
+        "torch.autograd.set_detect_anomaly(True)\nw = torch.zeros(2, requires_grad=True)\nloss = 0\n"
+        f"for how in (torch.sqrt, torch.{second}):\n    part = how((w * w).sum())\n    loss = loss + part\n"
+        "try:\n    loss.backward()\nfinally:\n    torch.autograd.set_detect_anomaly(False)",
+    )
+    assert found.headline == "The gradient becomes nan at `MulBackward0`."
+    assert ("`SqrtBackward0`" in found.text) == (second == "sqrt") and spot(found.made_at) == (2, 5)
+
+
 # ------------------------------------------------------------------ assigned, sparse
 
 

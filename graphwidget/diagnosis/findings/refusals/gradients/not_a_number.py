@@ -6,10 +6,11 @@ import re
 
 from graphwidget.diagnosis.findings.failed_node import recorded_at
 from graphwidget.diagnosis.wording import at, root_name, short, where
-from graphwidget.model import BackwardCall, Finding, Fix, Record, Snapshot
+from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Snapshot
 
 __all__ = ["POLES", "of_call"]
 
+MOST_NODES = 100  # of one name that are looked at
 _NODE = re.compile(r"Function '(\w+)' returned nan values in its (\d+)")
 # Operations whose derivative is infinite or undefined at a value where they are defined themselves.
 POLES = {
@@ -38,21 +39,23 @@ def of_call(record: Record, call: BackwardCall) -> Finding | None:
     found, graph = _NODE.search(call.error or ""), call.graph
     if found is None:
         return None
-    node = _node(call, graph, found[1]) if graph is not None else None
+    nodes = _nodes(call, graph, found[1]) if graph is not None else []
+    node = nodes[0] if len(nodes) == 1 else None
     before = _giver(graph, node) if graph is not None and node is not None else None
     told, spot = "", at(call.place)
-    place = graph.place_of(node) if graph is not None and node is not None else None
+    place = _one_place(graph, nodes) if graph is not None else None
     cause = place
     if place is not None:
         told = f" {short(place.source)} ({where(place)}) made it."
     advice = "see which values it was given"
-    if graph is not None and node is not None:
-        pole, chain = _pole(graph, node)
+    if graph is not None:
+        pole, chain = _shared_pole(graph, nodes)
         if pole is not None and chain is not None:
             cause = graph.place_of(pole) or place
-            came = "It" if pole == node else f"Its gradient came through `{graph.name_of(pole)}`"
-            line = f" ({short(cause.source)}, {where(cause)})" if cause is not None and pole != node else ""
-            told += f" {came}{line}{' can do that' if pole == node else ''}: {chain}; infinity times zero is nan."
+            came = "It" if pole in nodes else f"Its gradient came through `{graph.name_of(pole)}`"
+            line = f" ({short(cause.source)}, {where(cause)})" if cause is not None and pole not in nodes else ""
+            can = " can do that" if pole in nodes else ""
+            told += f" {came}{line}{can}: {chain}; infinity times zero is nan."
             advice = "keep its argument away from there, by a small number that is added inside, or by a `clamp` before"
         elif before is not None:
             told += f" Its gradient came from `{graph.name_of(before)}` ({where(graph.place_of(before)) or 'no line'})."
@@ -75,14 +78,32 @@ def of_call(record: Record, call: BackwardCall) -> Finding | None:
     )
 
 
-def _node(call: BackwardCall, graph: Snapshot, name: str) -> int | None:
-    """The node of that name at which the call stopped; None if there are several."""
+def _nodes(call: BackwardCall, graph: Snapshot, name: str) -> list[int]:
+    """The nodes of that name at which the call may have stopped."""
     uids = (call.failed_uid,) if call.failed_uid is not None else call.stopped_at
     stopped = [graph.index_of[uid] for uid in uids if uid in graph.index_of]
-    named = [at for at in stopped if graph.name_of(at) == name] or [
+    return [at for at in stopped if graph.name_of(at) == name] or [
         at for at in range(len(graph)) if graph.name_of(at) == name
     ]
-    return named[0] if len(named) == 1 else None
+
+
+def _one_place(graph: Snapshot, nodes: list[int]) -> Place | None:
+    """Where all these nodes were made; None: at several lines, or at one that is not known."""
+    places = [graph.place_of(node) for node in nodes]
+    return places[0] if len({at(place) for place in places}) == 1 else None
+
+
+def _shared_pole(graph: Snapshot, nodes: list[int]) -> tuple[int | None, str | None]:
+    """The pole of all these nodes, each of which may be the one; None where they have not the same at one line."""
+    if len(nodes) > MOST_NODES:
+        return None, None
+    poles = [_pole(graph, node) for node in nodes]
+    found = [pole for pole, _ in poles if pole is not None]
+    same = len(found) == len(nodes) and len({graph.name_of(pole) for pole in found}) == 1
+    if not same or (len(found) > 1 and _one_place(graph, found) is None):
+        return None, None
+    own = {pole == node for pole, node in zip(found, nodes)}
+    return poles[0] if len(own) == 1 else (None, None)
 
 
 def _givers(graph: Snapshot, node: int) -> list[int]:
