@@ -35,6 +35,7 @@ from graphwidget.diagnosis.findings.silences import (
     unheld,
     zero_flow,
 )
+from graphwidget.diagnosis.findings.silences.clips import loop_order, scaled_clip, used_up
 from graphwidget.diagnosis.findings.silences.constants import gradients, penalties, terms
 from graphwidget.diagnosis.findings.silences.steps import (
     closure,
@@ -42,13 +43,10 @@ from graphwidget.diagnosis.findings.silences.steps import (
     idle_step,
     kept_grads,
     left_over,
-    loop_order,
     moved_while_frozen,
     not_finite,
-    scaled_clip,
     steps_by_hand,
     thrown_away,
-    used_up,
     without_effect,
 )
 from graphwidget.diagnosis.findings.silences.unheld import late_parameter

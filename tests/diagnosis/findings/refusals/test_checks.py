@@ -275,3 +275,16 @@ def test_an_embedding_that_shortens_its_rows_is_what_modified_its_weight() -> No
     (found,) = findings_of(*cells)
     assert found.kind == "inplace" and "has `max_norm`" in found.text
     assert found.modified_at is not None and (found.modified_at.cell, found.modified_at.line) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("line", "edited"),
+    [
+        ("y = (x * 2)[:2]\ny.detach_()", True),
+        ("kept = [(x * 2)[:2]]\nfor y in kept:\n    y.detach_()", False),
+        ("def cut(y):\n    y.detach_()\ncut((x * 2)[:2])", False),
+    ],
+)
+def test_another_name_for_what_is_kept_elsewhere_is_not_rebound(line: str, edited: bool) -> None:
+    (found,) = findings_of(X, line)
+    assert "detaches a view in place" in found.headline and bool(found.fixes[0].edits) is edited

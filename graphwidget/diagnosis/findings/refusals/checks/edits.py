@@ -154,14 +154,22 @@ def _given(site: Site, call: ast.Call) -> Iterator[ast.expr]:
 
 
 def detaches_anew(site: Site) -> Edits:
-    """``v = v.detach()`` for ``v.detach_()``."""
+    """``v = v.detach()`` for ``v.detach_()``; none where `v` is a second name of what others keep."""
     statement = site.statement
     call = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "detach_":
         return ()
     owner = ast.unparse(call.func.value)
-    plain = isinstance(call.func.value, (ast.Name, ast.Attribute))
+    plain = isinstance(call.func.value, (ast.Name, ast.Attribute)) and owner not in _second_names(site)
     return site.written(call, f"{owner} = {owner}.detach()") if plain else ()
+
+
+def _second_names(site: Site) -> set[str]:
+    """The variables of the loops around the line, and the arguments of its function."""
+    line, inside = site.place.line or 0, syntax.function_at(site.text, site.place.line or 0)
+    loops = [one for one in syntax.loops_around(site.text, line) if isinstance(one, ast.For)]
+    arguments = {one.arg for one in inside[1].args.args} if inside is not None else set[str]()
+    return arguments.union(*(syntax.names_in(one.target) for one in loops))
 
 
 def as_float(site: Site) -> Edits:

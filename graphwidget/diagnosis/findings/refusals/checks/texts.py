@@ -104,7 +104,11 @@ CHECKS = (
         torch_messages.VIEW_DETACHED,
         "{line} detaches a view in place.",
         "A view shares its history with its base. To cut it off in place would cut off the base as well.",
-        ("detach", "Make a new tensor of it: `.detach()` without the `_`. For gradients, `set_to_none=True`."),
+        (
+            "detach",
+            "Make a new tensor of it, `.detach()` without the `_`, and keep that in place of this one. For gradients, "
+            "`set_to_none=True`.",
+        ),
         edit=edits.detaches_anew,
     ),
     Check(

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from graphwidget.diagnosis.findings.silences.steps.loop_order import CLIPS
+from graphwidget.diagnosis.findings.silences.clips.loop_order import CLIPS
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
