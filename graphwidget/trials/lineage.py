@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from graphwidget.diagnosis.diagnose import diagnose
-from graphwidget.model import FrozenModule, Lineage, MeasuredCut, MeasuredNonFinite, MeasuredZeros, TextLine
+from graphwidget.model import (
+    FrozenModule,
+    Lineage,
+    MeasuredCut,
+    MeasuredLeaf,
+    MeasuredNonFinite,
+    MeasuredZeros,
+    TextLine,
+)
 from graphwidget.trials.attempt import MEMORY, START, Ran, run
 from graphwidget.trials.rerun import Job
 from graphwidget.trials.supervised import Limits
@@ -86,7 +94,8 @@ def _read(fields: Mapping[str, Any]) -> Lineage:
     frozen = tuple(FrozenModule(one["name"], _lines(one)) for one in fields["frozen"])
     zeros = tuple(MeasuredZeros(**{**one, "leaves": tuple(one["leaves"])}) for one in fields["zeros"])
     nonfinite = _nonfinite(one) if (one := fields["nonfinite"]) is not None else None
-    return Lineage(fields["call"], _cuts(fields["behind_root"]), frozen, _cuts(fields["cuts"]), zeros, nonfinite)
+    made = tuple(MeasuredLeaf(**{**one, "lines": _lines(one)}) for one in fields["made"])
+    return Lineage(fields["call"], _cuts(fields["behind_root"]), frozen, _cuts(fields["cuts"]), zeros, nonfinite, made)
 
 
 def _nonfinite(one: Mapping[str, Any]) -> MeasuredNonFinite:

@@ -362,3 +362,27 @@ def test_the_inputs_that_were_cut_off_on_the_way_to_a_root_are_known(program: Pr
     cuts = {one.lines[0].line: (one.by, one.asked, one.used, one.chosen) for one in lineage.cuts}
     assert cuts == {1: ("long", (0,), False, True), 2: ("long", (), False, False), 3: ("detach", (2,), True, False)}
     assert not shown.requires_grad
+
+
+def test_numbers_carry_the_cuts_before_them_through_what_python_computes(program: Program) -> None:
+    w = torch.ones(3, requires_grad=True)
+    opt = torch.optim.SGD([w], 0.1)
+    program.at(1)
+    number = (w * 0.7).sum().item()
+    program.at(2)
+    total = 1 - sum([number * 3, 0.5]) / 2 + [one for one in (w * 0.3).tolist()][0]
+    assert float(total) == pytest.approx(1 - (2.1 * 3 + 0.5) / 2 + 0.3) and isinstance(total, float)
+    program.at(3)
+    loss = torch.zeros(1, requires_grad=True) - total
+    program.mode.called(0, (loss,))
+    program.at(4)
+    assert f"{(w * 0.9).sum().item():.1f}" == "2.7"  # it is only shown
+    found = program.measured(torch.zeros(1) + total)
+    assert {(cut.lines[0].line, cut.by): cut.used for cut in found.cuts} == {
+        (1, "item"): True,
+        (2, "tolist"): True,
+        (4, "item"): None,
+    }
+    assert sorted(behind(found)) == [(1, "item"), (2, "tolist")]
+    assert [(one.call, one.by, one.lines[0].line) for one in found.made] == [(0, "zeros", 3)]
+    opt.step()

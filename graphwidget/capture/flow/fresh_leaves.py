@@ -13,10 +13,12 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from graphwidget import torch_internals as internals
 from graphwidget.capture.flow.operands import leaves_behind
+from graphwidget.model import MeasuredLeaf, TextLine
 
 __all__ = ["FreshLeaves", "is_fresh", "shares_memory"]
 
 MOST_NOTED = 5000  # leaves of passes
+MOST_CALLS = 500  # of which it is remembered that such a leaf is their only one
 Cut = TypeVar("Cut")
 
 
@@ -32,7 +34,9 @@ class FreshLeaves(Generic[Cut]):
     def __init__(self, optimizers: Iterable[Any]) -> None:
         self._optimizers = optimizers
         self._cuts = WeakTensorKeyDictionary()
+        self._made = WeakTensorKeyDictionary()  # leaf -> the name of the operation that made it, and its lines
         self._noted = 0
+        self.alone: list[MeasuredLeaf] = []
 
     @property
     def takes_notes(self) -> bool:
@@ -46,16 +50,32 @@ class FreshLeaves(Generic[Cut]):
             self._noted += 1
             self._cuts[leaf] = found
 
+    def made(self, leaf: Any, by: str, lines: tuple[TextLine, ...]) -> None:
+        """An operation has made a leaf, of whatever values."""
+        if len(self._made) < MOST_NOTED and any(True for _ in self._optimizers):
+            self._made[leaf] = (by, lines)
+
+    def called(self, n: int, outputs: list[Any]) -> None:
+        """The call n on these begins."""
+        if not len(self._made) or len(self.alone) >= MOST_CALLS:
+            return
+        leaves = list({id(one): one for one in leaves_behind(outputs)}.values())
+        if len(leaves) == 1 and leaves[0] in self._made and id(leaves[0]) not in self._held():
+            self.alone.append(MeasuredLeaf(n, *self._made[leaves[0]]))
+
     def reached(self, outputs: list[Any]) -> Iterator[Cut]:
         """The cuts before the leaves that a backward call on these, which begins, gives gradients."""
         if not len(self._cuts):
             return
-        held = {
-            id(one) for optimizer in self._optimizers for group in optimizer.param_groups for one in group["params"]
-        }
+        held = self._held()
         for leaf in leaves_behind(outputs):
             if id(leaf) not in held:
                 yield from self._cuts.get(leaf, ())
+
+    def _held(self) -> set[int]:
+        return {
+            id(one) for optimizer in self._optimizers for group in optimizer.param_groups for one in group["params"]
+        }
 
 
 def is_fresh(result: Any, given: Iterable[Any]) -> bool:

@@ -27,7 +27,8 @@ from graphwidget.capture.flow.cuts import MOST_BEHIND, Behind, Cut, as_measured,
 from graphwidget.capture.flow.fresh_leaves import FreshLeaves, is_fresh, shares_memory
 from graphwidget.capture.flow.named_modules import modules_of
 from graphwidget.capture.flow.nonfinite_steps import NonFiniteFlow
-from graphwidget.capture.flow.operands import is_index, is_parameter, leaves_behind, name_of, numbers_in, tensors_in
+from graphwidget.capture.flow.numbers import carrying, cuts_in, numbers_in
+from graphwidget.capture.flow.operands import is_index, is_parameter, leaves_behind, name_of, tensors_in
 from graphwidget.capture.flow.zero_gradients import ZeroFlow
 from graphwidget.model import INTO_A_LEAF, FrozenModule, Lineage, TextLine
 
@@ -38,7 +39,8 @@ _MOST_LOOKS = 30  # times that the leaves behind one cut are looked up
 _MOST_NUMBERS = 1000  # numbers of which it is remembered what they were taken from
 _SAME = ("detach", "data", "clone", "__deepcopy__")  # the result has the values of a leaf
 _AS_ARRAYS = ("numpy", "__array__", "__dlpack__")
-_AS_NUMBERS = ("item", "tolist", "__float__", "__int__", "__bool__")
+_CARRYING = ("item", "tolist")  # `__float__` may return a float itself and nothing else
+_AS_NUMBERS = (*_CARRYING, "__float__", "__int__", "__bool__")
 
 Lines = Callable[[], tuple[TextLine, ...]]
 
@@ -96,6 +98,7 @@ class LineageMode(TorchFunctionMode):
         if self._finite is not None:
             self._finite.before_call(n, outputs)
         self._begin_at(outputs)
+        self._fresh.called(n, list(tensors_in((outputs,))))
 
     def _begin_at(self, outputs: Any) -> set[Cut]:
         """Note that a call begins at these. Returns the cuts that they depend on."""
@@ -181,6 +184,8 @@ class LineageMode(TorchFunctionMode):
         with_graph = [one for one in given if one.requires_grad]
         result = func(*args, **kwargs)
         try:
+            if name_of(func) in _AS_NUMBERS:
+                return self._number(name_of(func), given, with_graph, result)
             self._note(func, args, kwargs, given, with_graph, result)
         except Exception:  # a tensor of a kind of its own: what is not known is not told
             pass
@@ -195,6 +200,8 @@ class LineageMode(TorchFunctionMode):
             return
         if by in ("requires_grad", "requires_grad_"):
             flag = args[1] if len(args) > 1 else kwargs.get("requires_grad", True)
+            if flag and args[0].is_leaf and not is_parameter(args[0]):
+                self._fresh.made(args[0], "requires_grad_", self._lines())
             if not flag and is_parameter(args[0]):
                 self._switched_off[args[0]] = self._lines()
             return
@@ -204,13 +211,6 @@ class LineageMode(TorchFunctionMode):
             return  # a gradient is no value that the tensor was computed from
         if by.endswith("_like") or by.startswith("new_"):
             return  # only the form of the tensor is used
-        if by in _AS_NUMBERS:
-            taken(cut for one in given for cut in self._went_into.get(one, ()))
-            if with_graph:
-                cut = self._cut(by, with_graph, into=False)
-                taken((cut,))
-                self._numbers_leave(cut, result)
-            return
         every = [args[0]] if by == "__setitem__" else list(tensors_in((result,)))
         if self._finite is not None:
             self._finite.operation(by, (args, kwargs), every, self._lines)
@@ -221,7 +221,8 @@ class LineageMode(TorchFunctionMode):
         if len(every) == len(given) > len(outputs) > 0:
             return self._note_each(given, every)
         numbers = [one for one in given if not (with_graph and is_index(one))]
-        before = dict.fromkeys(cut for one in numbers for cut in self._went_into.get(one, ()))
+        carried = tuple(cuts_in((args, kwargs)))
+        before = dict.fromkeys((*(cut for one in numbers for cut in self._went_into.get(one, ())), *carried))
         self._depend_by_choice(every, given, numbers)
         if by in _AS_ARRAYS:
             taken(before)
@@ -229,7 +230,7 @@ class LineageMode(TorchFunctionMode):
             self._depend(every, before)
             self._note_fresh(by, args, given, with_graph, every)
             return
-        behind = Behind()
+        behind = Behind(carried)
         for one in given:
             if not one.requires_grad:
                 behind |= self._behind.get(one, Behind())
@@ -263,6 +264,7 @@ class LineageMode(TorchFunctionMode):
         fresh = [one for one in results if by != "__deepcopy__" and is_fresh(one, given)]
         numbers = tuple(self._known_numbers(args)) if fresh and not with_graph else ()
         for one in fresh:
+            self._fresh.made(one, by, self._lines())
             if with_graph:
                 self._note_leaf(one, by, with_graph)
             else:
@@ -358,12 +360,21 @@ class LineageMode(TorchFunctionMode):
         for ref in cut.leaves.values():
             self._place(known, ref())
 
-    def _numbers_leave(self, cut: Cut, result: Any) -> None:
-        for number in numbers_in(result):
-            if len(self._numbers) < _MOST_NUMBERS:
-                self._numbers[number] = cut
+    def _number(self, by: str, given: list[Any], with_graph: list[Any], result: Any) -> Any:
+        """Note that numbers leave a tensor. Returns them, and they carry the cuts before them where they can."""
+        before = dict.fromkeys(cut for one in given for cut in self._went_into.get(one, ()))
+        if with_graph:
+            cut = self._cut(by, with_graph, into=False)
+            before[cut] = None
+            for number in numbers_in(result):
+                if len(self._numbers) < _MOST_NUMBERS:
+                    self._numbers[number] = cut
+        taken(before)
+        return carrying(result, tuple(before)) if by in _CARRYING and before else result
 
     def _known_numbers(self, args: Any) -> Iterator[Cut]:
+        """The cuts that numbers carry, or that returned such a number: a sum of numpy's may be the number itself."""
+        yield from cuts_in(args)
         for number in numbers_in(args):
             if number in self._numbers:
                 yield self._numbers[number]
@@ -400,7 +411,7 @@ class LineageMode(TorchFunctionMode):
             for cut in sorted(self._cuts.values(), key=lambda cut: cut.last)
         )
         found = self._finite.found if self._finite is not None else None
-        return Lineage(call, root, frozen, everything, self._zero_flow.found(), found)
+        return Lineage(call, root, frozen, everything, self._zero_flow.found(), found, tuple(self._fresh.alone))
 
     def _wanted(self) -> set[int]:
         """The ids of the parameters that the optimizer of this call trains."""

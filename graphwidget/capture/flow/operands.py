@@ -1,4 +1,4 @@
-"""What an operation is given and returns, as the measurement of lineage reads it: tensors, indices, numbers, leaves."""
+"""What an operation is given and returns, as the measurement of lineage reads it: tensors, indices, leaves."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch.overrides import resolve_name
 
 from graphwidget import torch_internals as internals
 
-__all__ = ["is_index", "is_parameter", "leaves_behind", "name_of", "numbers_in", "tensors_in"]
+__all__ = ["is_index", "is_parameter", "leaves_behind", "name_of", "tensors_in"]
 
 _MOST_NODES = 3000  # of a graph, looked at for leaves
 
@@ -42,15 +42,6 @@ def tensors_in(value: Any, depth: int = 4) -> Iterator[Any]:
             yield from tensors_in(one, depth - 1)
     elif depth and isinstance(value, dict):
         yield from tensors_in(list(value.values()), depth)
-
-
-def numbers_in(value: Any, depth: int = 3) -> Iterator[float]:
-    """The numbers in a value; a program has many zeros and ones, which tell nothing."""
-    if isinstance(value, float) and value not in (0.0, 1.0, -1.0):
-        yield value
-    elif depth and isinstance(value, (list, tuple)):
-        for one in value:
-            yield from numbers_in(one, depth - 1)
 
 
 def leaves_behind(values: Iterable[Any]) -> Iterator[Any]:

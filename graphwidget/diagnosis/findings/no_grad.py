@@ -11,7 +11,7 @@ from graphwidget.diagnosis.no_graph import frozen, measured, own_functions
 from graphwidget.diagnosis.no_graph.applied import in_a_forward
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
 from graphwidget.diagnosis.no_graph.cutting import any_of
-from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf, fresh_leaf
+from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf, fresh_leaf, measured_leaf
 from graphwidget.diagnosis.no_graph.grad_mode import inference_mode, switched, unrecorded
 from graphwidget.diagnosis.no_graph.gradients import without_graph
 from graphwidget.diagnosis.no_graph.gradients.differentiated_again import differentiated_again
@@ -73,7 +73,8 @@ def where_made_anew(record: Record, call: BackwardCall) -> FreshLeaf | None:
     if len(call.roots) != 1 or (not call.roots[0].is_leaf and (graph is None or len(graph.leaves) > 1)):
         return None
     origins = _origins(record, call)
-    return fresh_leaf(origins.values, expression(root_name(call)), origins.values.spot_of(call))
+    found = fresh_leaf(origins.values, expression(root_name(call)), origins.values.spot_of(call))
+    return found if found is not None else measured_leaf(record, call)
 
 
 def where_made_numbers(record: Record, call: BackwardCall, leaf: FreshLeaf) -> Place | None:

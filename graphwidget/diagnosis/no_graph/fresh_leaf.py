@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from graphwidget.diagnosis.no_graph.cutting import is_library
+from graphwidget.diagnosis.no_graph.measured import place_at, statement_of
 from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.model import CellRun
+from graphwidget.diagnosis.wording import place_of, short, where
+from graphwidget.model import BackwardCall, CellRun, Place, Record
 
-__all__ = ["FreshLeaf", "fresh_leaf"]
+__all__ = ["FreshLeaf", "fresh_leaf", "measured_leaf"]
 
 _MOST = 100  # expressions that are followed
 _REDUCING = ("mean", "sum")  # the loss of a list of losses
@@ -27,6 +29,17 @@ class FreshLeaf(NamedTuple):
     run: CellRun
     statement: ast.stmt
     call: ast.Call
+
+    @property
+    def place(self) -> Place:
+        """Where it was made."""
+        return place_of(self.run, self.statement.lineno)
+
+    @property
+    def sentence(self) -> str:
+        """What the line does."""
+        line = f"{short(ast.unparse(self.call))} ({where(self.place)})"
+        return f"{line} makes a new leaf: no graph leads from it to what its value was computed from."
 
 
 class _Asked(NamedTuple):
@@ -55,6 +68,17 @@ def fresh_leaf(values: Values, root: ast.expr, spot: Spot) -> FreshLeaf | None:
         else:
             queue += _handed_on(values, asked)
     return next(iter(found.values())) if len(found) == 1 else None
+
+
+def measured_leaf(record: Record, call: BackwardCall) -> FreshLeaf | None:
+    """Return the call that made the only leaf behind a backward's root, where a second run has measured its line."""
+    made = [one for one in record.lineage.made if one.call == call.n] if record.lineage is not None else []
+    found = statement_of(record, place_at(record, made[0].lines)) if made else None
+    if found is None:
+        return None
+    nodes = [node for node in ast.walk(found[1]) if isinstance(node, ast.Call)]
+    makers = [one for one in nodes if source.last_name(ast.unparse(one.func)) == made[0].by]
+    return FreshLeaf(*found, makers[0]) if len(makers) == 1 else None
 
 
 def _handed_on(values: Values, asked: _Asked) -> Iterator[_Asked]:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["INTO_A_LEAF", "FrozenModule", "Lineage", "MeasuredCut", "MeasuredNonFinite", "MeasuredZeros", "TextLine"]
+__all__ = [
+    "INTO_A_LEAF",
+    "FrozenModule",
+    "Lineage",
+    "MeasuredCut",
+    "MeasuredLeaf",
+    "MeasuredNonFinite",
+    "MeasuredZeros",
+    "TextLine",
+]
 
 
 INTO_A_LEAF = "into a leaf"  # `MeasuredCut.by` where a leaf takes only the values: ``w.data = x``, ``w.copy_(x)``
@@ -145,6 +154,23 @@ class MeasuredNonFinite:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredLeaf:
+    """The only leaf behind the roots of a call, which the program made after its optimizers, and which none holds.
+
+    Attributes
+    ----------
+    call
+        The n of the call.
+    by, lines
+        The name of the operation that made it, ``tensor`` or ``requires_grad_``, and its lines, the innermost first.
+    """
+
+    call: int
+    by: str
+    lines: tuple[TextLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FrozenModule:
     """A module of which parameters that should be trained do not require grad.
 
@@ -176,6 +202,8 @@ class Lineage:
         Nodes that let no gradient but zero pass.
     nonfinite
         The first step that made parameters something else than finite; None: none did, or it was not looked for.
+    made
+        The leaves that were alone behind the roots of calls.
     """
 
     call: int | None
@@ -184,3 +212,4 @@ class Lineage:
     cuts: tuple[MeasuredCut, ...] = ()
     zeros: tuple[MeasuredZeros, ...] = ()
     nonfinite: MeasuredNonFinite | None = None
+    made: tuple[MeasuredLeaf, ...] = ()

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from graphwidget.diagnosis.findings import no_grad
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.makers import CallText, calls
+from graphwidget.diagnosis.findings.refusals.optimizers import half_weights
 from graphwidget.diagnosis.no_graph.values import Values
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
@@ -38,12 +39,7 @@ def of_line(failure: Failure) -> Finding | None:
             failure.fix("zero_grad_or_step_order", "Call `unscale_`, and what reads the gradients, before `step`."),
         )
     if torch_messages.says(message, torch_messages.HALF_GRADIENTS):
-        return failure.finding(
-            f"{short(failure.text)} met gradients of float16.",
-            "A scaler is for weights of float32 whose operations are autocast to float16. The weights themselves are "
-            "float16 here: divided by the scale, their gradients would lose what the scaling was to keep.",
-            failure.fix("float_dtype", "Keep the weights in float32: leave out `.half()`, and use `torch.autocast`."),
-        )
+        return half_weights.of_line(failure)
     if torch_messages.says(message, torch_messages.NO_SCALE):
         return failure.finding(
             f"{short(failure.text)} uses a scaler that has scaled nothing.",
@@ -115,6 +111,14 @@ def _lost(failure: Failure, last: BackwardCall, optimizer: str) -> _Lost:
         place = Place(failure.place.cell, clearing[0].lineno, source.line_text(failure.cell, clearing[0].lineno))
         why = f"{short(place.source)} ({where(place)}) clears what it has written."
         return _Lost(place, why, ("zero_grad_or_step_order", "Clear gradients before the backward, or after `update`."))
+    leaf = no_grad.where_made_anew(failure.record, last)
+    if leaf is not None:
+        numbers = no_grad.where_made_numbers(failure.record, last, leaf)
+        before = f" {short(numbers.source)} ({where(numbers)}) had left the graph before." if numbers else ""
+        text = (
+            "Hand on the computed tensor itself, not a new one with its value, and compute it by operations of torch."
+        )
+        return _Lost(leaf.place, f"{leaf.sentence}{before}", ("differentiable_op", text))
     cut = no_grad.where_cut(failure.record, last, root_name(last))
     if cut is not None:
         why = f"{short(cut.source)} ({where(cut)}) cuts the graph."

@@ -87,10 +87,9 @@ def _of(
         cause = where_cut(record, call, root_name(call))
         leaf = where_made_anew(record, call)
         if leaf is not None:
-            line = f"{short(ast.unparse(leaf.call))} ({where(place_of(leaf.run, leaf.statement.lineno))})"
-            why += f" {line} makes a new leaf: no graph leads from it to what its value was computed from."
+            why += f" {leaf.sentence}"
             cut_off = made_anew.numbers_of(record, step.paths)
-            cause, fixes = place_of(leaf.run, leaf.statement.lineno), (made_anew.handed_on(leaf, cut_off),)
+            cause, fixes = leaf.place, (made_anew.handed_on(leaf, cut_off),)
             numbers = made_anew.place_of_cut(cut_off) or where_made_numbers(record, call, leaf)
             if numbers is not None:
                 why += f" {short(numbers.source)} ({where(numbers)}) had left the graph before."
@@ -111,6 +110,10 @@ def _of(
         elif gradients := inner_gradients(record, call, step):
             why += f" {said_of(gradients, named)}"
             cause, fixes, cutting = gradients[0].place, (graphs_built(record, gradients),), ("create_graph",)
+        elif taken := made_anew.numbers_of(record, step.paths):
+            cause = made_anew.place_of_cut(taken)
+            why += f" {made_anew.said_of_numbers(taken)}"
+            fixes, cutting = (made_anew.not_in_numbers(taken),), (taken[0].by,)
     elif given:
         whose = f"`{owner}`" if owner else "the optimizer"
         why = f"The backward before it gave gradients to {names(given)}, which {whose} does not have."

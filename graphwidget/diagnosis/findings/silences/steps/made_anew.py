@@ -14,20 +14,31 @@ from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf
 from graphwidget.diagnosis.no_graph.measured import cut_at
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.no_graph.restoring import IN_A_LEAF
+from graphwidget.diagnosis.no_graph.way_forward import why_cut
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import Fix, Place, Record
 
-__all__ = ["handed_on", "in_leaves", "not_in_leaves", "numbers_of", "place_of_cut", "said_of"]
+__all__ = [
+    "handed_on",
+    "in_leaves",
+    "not_in_leaves",
+    "not_in_numbers",
+    "numbers_of",
+    "place_of_cut",
+    "said_of",
+    "said_of_numbers",
+]
 
 
 def _cuts_off(record: Record, paths: Collection[str]) -> list[Cut]:
-    """The measured lines that cut off what is computed from some parameters, and that may have led to a root."""
+    """The measured lines that cut off what is computed from some parameters, and that led to a root, or may have."""
+    cuts = record.lineage.cuts if record.lineage is not None else ()
+    behind = [one for one in cuts if one.used is not False and not set(paths).isdisjoint(one.leaves)]
     found: dict[tuple[int, int], Cut] = {}
-    for one in record.lineage.cuts if record.lineage is not None else ():
-        behind = one.used is not False and not set(paths).isdisjoint(one.leaves)
-        cut = cut_at(record, one) if behind else None
+    for one in [one for one in behind if one.used] or behind:
+        cut = cut_at(record, one)
         if cut is not None and cut.around is None and not _is_shown(cut.statement):
             found.setdefault((cut.run.run, cut.statement.lineno), cut)
     return sorted(found.values(), key=lambda cut: (cut.run.run, cut.statement.lineno))
@@ -45,6 +56,19 @@ def _is_shown(statement: ast.stmt) -> bool:
     """``print(loss.item())``, or a text that is made of it."""
     texts = any(isinstance(node, ast.JoinedStr) for node in ast.walk(statement))
     return texts or "print" in syntax.calls_in(statement)
+
+
+def said_of_numbers(cuts: Sequence[Cut]) -> str:
+    """What that line does, as a sentence."""
+    line = f"{short(ast.unparse(cuts[0].statement))} ({where(place_of_cut(cuts))})"
+    return f"{line} uses what is computed from them, and {why_cut(cuts[0].by)}."
+
+
+def not_in_numbers(cuts: Sequence[Cut]) -> Fix:
+    """Use the tensor itself in that line."""
+    line = f"{short(ast.unparse(cuts[0].statement))} ({where(place_of_cut(cuts))})"
+    text = f"If they should train by this loss, write {line} without `{cuts[0].by}`."
+    return Fix("differentiable_op", text, False, at(place_of_cut(cuts)), edits=_without(cuts[0]))
 
 
 def in_leaves(record: Record, paths: Collection[str]) -> list[Cut]:
