@@ -370,7 +370,7 @@ def test_numbers_carry_the_cuts_before_them_through_what_python_computes(program
     program.at(1)
     number = (w * 0.7).sum().item()
     program.at(2)
-    total = 1 - sum([number * 3, 0.5]) / 2 + [one for one in (w * 0.3).tolist()][0]
+    total = 1 - sum([number * 3, 0.5]) / 2 + (w * 0.3).tolist()[0]
     assert float(total) == pytest.approx(1 - (2.1 * 3 + 0.5) / 2 + 0.3) and isinstance(total, float)
     program.at(3)
     loss = torch.zeros(1, requires_grad=True) - total

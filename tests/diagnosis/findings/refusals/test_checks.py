@@ -1,7 +1,12 @@
 """Checks of PyTorch's: what is said, the line that asks for what is checked, and the names."""
 
+from dataclasses import replace
+
 import pytest
-from told import findings_of
+from told import findings_of, record_of
+
+from graphwidget.diagnosis.diagnose import diagnose
+from graphwidget.model import Lineage, MeasuredLeaf, TextLine
 
 FUNCTION = (
     "class F(torch.autograd.Function):\n"
@@ -148,6 +153,46 @@ def test_what_clears_the_gradients_before_the_step_is_the_cause() -> None:
 def test_what_needs_an_update_between_says_so(again: str) -> None:
     (found,) = findings_of(X, SCALER, f"scaler.scale(net(x).sum()).backward()\n{again}\n{again}")
     assert "without `scaler.update()` between" in found.headline and "never called" in found.text
+
+
+HALF = (
+    "net = nn.Linear(3, 1)\n{}\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\nscaler = torch.amp.GradScaler('cpu')"
+)
+HALF_PASS = "scaler.scale(net(torch.ones(4, 3){}).float().sum()).backward()\nscaler.unscale_(opt)"
+
+
+@pytest.mark.parametrize(
+    ("cast", "line"),
+    [
+        ("net.half()", 2),
+        ("kind = torch.float16\nnet.to(device='cpu', dtype=kind)", 3),
+        ("net = net.to(torch.half)", 2),
+    ],
+)
+def test_weights_of_float16_under_a_scaler_are_told_with_the_line_that_made_them_so(cast: str, line: int) -> None:
+    (found,) = findings_of(HALF.format(cast), HALF_PASS.format(".half()"))
+    assert "met gradients of float16" in found.headline
+    assert (found.cause or found.made_at).cell == 1 and (found.cause or found.made_at).line == line
+
+
+def test_of_two_lines_that_cast_to_float16_none_is_named() -> None:
+    (found,) = findings_of(HALF.format("net.half()\nnet.float()\nnet.half()"), HALF_PASS.format(".half()"))
+    assert "are float16 here" in found.text and found.made_at.cell == 2
+
+
+def test_a_scaler_without_gradients_names_the_line_that_made_the_loss_anew() -> None:
+    cells = (
+        "def measure(pred):\n    value = pred.sum().item()\n"
+        "    return torch.tensor([value], requires_grad=True, device=pred.device)",
+        "loss = measure(net(x)).mean()\nscaler.scale(loss).backward()\nscaler.step(opt)",
+    )
+    record = record_of(X, SCALER, *cells)
+    (found,) = diagnose(record)
+    assert "value = pred.sum().item()" in found.text and "cuts the graph" in found.text
+    made = MeasuredLeaf(record.calls[-1].n, "tensor", (TextLine(3, None, 3),))
+    (found,) = diagnose(replace(record, lineage=Lineage(None, made=(made,))))
+    assert "makes a new leaf" in found.text and "had left the graph before" in found.text
+    assert (found.cause or found.made_at).line == 3
 
 
 def test_a_scaler_that_is_used_as_it_should_be_is_no_matter() -> None:

@@ -6,7 +6,7 @@ from told import record_of
 
 from graphwidget.diagnosis.diagnose import diagnose
 from graphwidget.diagnosis.source.edits import text_edit
-from graphwidget.model import INTO_A_LEAF, Lineage, MeasuredCut, TextLine
+from graphwidget.model import INTO_A_LEAF, Lineage, MeasuredCut, MeasuredLeaf, TextLine
 
 HYPER = """
 gen, head = nn.Linear(2, 3), nn.Linear(3, 3)
@@ -38,6 +38,52 @@ def found_in(cell, *cuts):
     found = diagnose(replace(record_of(cell), lineage=Lineage(None, cuts=measured)))[0]
     text = text_edit.apply(cell, found.fixes[0].edits)
     return found, [line.strip() for line in text.splitlines() if line not in cell.splitlines()]
+
+
+POLICY = """
+net = nn.Linear(3, 2)
+opt = torch.optim.SGD(net.parameters(), 0.1)
+for _ in range(3):
+    loss = torch.zeros(1, requires_grad=True)
+    for reward in (1.0, 2.0):
+        score = nn.functional.log_softmax(net(torch.ones(3)), 0)[0]
+        loss = loss - score.item() * reward
+    print(score.exp().item())
+    opt.zero_grad()
+    loss.sum().backward()
+    opt.step()
+"""
+
+
+def test_numbers_that_a_root_was_measured_to_be_computed_from():
+    leaves = ("net.weight", "net.bias")
+    shown, used = (
+        MeasuredCut((TextLine(1, None, line),), "item", True, leaves, used=at) for line, at in ((9, None), (8, True))
+    )
+    (found,) = diagnose(replace(record_of(POLICY), lineage=Lineage(None, cuts=(shown, used))))
+    assert found.cause.line == 8 and "makes a Python number" in found.text
+    new = text_edit.apply(POLICY, found.fixes[0].edits)
+    assert "loss = loss - score * reward" in new
+
+
+def test_the_only_leaf_of_a_root_that_a_second_run_saw_being_made():
+    cell = """
+net = nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), 0.1)
+losses = {}
+def put(name, value):
+    losses[name] = torch.tensor(value, requires_grad=True)
+for _ in range(3):
+    put("all", net(torch.ones(3)).tolist())
+    opt.zero_grad()
+    sum(one.sum() for one in losses.values()).backward()
+    opt.step()
+"""
+    record = record_of(cell)
+    assert not any("new leaf" in one.text for one in diagnose(record))
+    made = tuple(MeasuredLeaf(call.n, "tensor", (TextLine(1, None, 6),)) for call in record.calls)
+    (found,) = diagnose(replace(record, lineage=Lineage(None, made=made)))
+    assert "makes a new leaf" in found.text and found.cause.cell == 1
 
 
 def test_a_parameter_that_is_made_of_a_computed_value_by_an_optimizer_that_has_nothing_else():
