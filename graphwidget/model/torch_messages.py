@@ -102,7 +102,8 @@ NO_ONE_VALUE = (
     "Cannot access data pointer of Tensor that doesn't have storage",
 )
 NO_ONE_SHAPE = ("We do not support batching operators that can",)
-WRITE_TO_UNMAPPED = ("vmap: inplace arithmetic", "vmap: aten::", "which will be updated in place, were not batched")
+WRITE_TO_UNMAPPED = ("vmap: inplace arithmetic", "vmap: aten::")
+STATISTICS_UNMAPPED = ("which will be updated in place, were not batched",)
 RANDOM_IN_VMAP = ("called random operation while in randomness error mode",)
 ARGUMENTS_OF_VMAP = (
     "We cannot vmap over non-Tensor arguments",

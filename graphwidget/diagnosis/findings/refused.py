@@ -319,6 +319,7 @@ _TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...
     (torch_messages.NO_ONE_VALUE, transforms.of_refusal),
     (torch_messages.NO_ONE_SHAPE, transforms.of_refusal),
     (torch_messages.WRITE_TO_UNMAPPED, transforms.of_refusal),
+    (torch_messages.STATISTICS_UNMAPPED, transforms.of_refusal),
     (torch_messages.RANDOM_IN_VMAP, transforms.of_refusal),
     (torch_messages.ARGUMENTS_OF_VMAP, transforms.of_refusal),
     (torch_messages.TRANSFORMED_OUTPUT, transforms.of_refusal),

@@ -15,7 +15,7 @@ from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.model import INTO_A_LEAF, CellRun, Record
 
-__all__ = ["COMPARING", "CONVERTING", "cuts_behind", "tensors_made_of", "why_cut"]
+__all__ = ["COMPARING", "CONVERTING", "MOST_STEPS", "Use", "cuts_behind", "follow", "tensors_made_of", "why_cut"]
 
 MOST_STEPS = 200  # functions visited for one parameter
 
@@ -49,7 +49,7 @@ def why_cut(by: str) -> str:
     return _WHY.get(by, f"`{by}` has no derivative")
 
 
-class _Use(NamedTuple):
+class Use(NamedTuple):
     """The body of a function, or a cell, and its names for values computed from the parameter.
 
     `element`: of a call among the names only that element of the tuple is one; None: the whole.
@@ -112,7 +112,7 @@ def _in_text(record: Record, path: str) -> list[Cut] | None:
     return sorted(found.values(), key=lambda cut: (cut.by in _OF_INDICES, cut.statement.lineno))
 
 
-def _cuts_from(queue: list[_Use], latest: list[CellRun]) -> Iterator[Cut | None]:
+def _cuts_from(queue: list[Use], latest: list[CellRun]) -> Iterator[Cut | None]:
     """The cuts behind some uses, and behind what they lead to. None: a loop writes to what one of them uses."""
     seen = set[tuple[int, str, frozenset[str], int | None]]()
     while queue and len(seen) < MOST_STEPS:
@@ -123,7 +123,7 @@ def _cuts_from(queue: list[_Use], latest: list[CellRun]) -> Iterator[Cut | None]
         seen.add(key)
         if _is_updated(use):
             yield None
-        for one in _follow(use, latest):
+        for one in follow(use, latest):
             if isinstance(one, Cut):
                 yield one
             else:
@@ -136,7 +136,7 @@ def tensors_made_of(record: Record, run: CellRun, statement: ast.stmt) -> list[t
     found = source.function_at(run.source, statement.lineno)
     within, function = found if found is not None else (None, None)
     names = _assigned(statement) | source.grown(statement)
-    use = _Use(run, within, function, frozenset(names))
+    use = Use(run, within, function, frozenset(names))
     queue = [use] if names else []
     if isinstance(statement, ast.Return):
         queue += _callers(latest, use, statement.value, {ast.unparse(node) for node in ast.walk(statement)})
@@ -144,7 +144,7 @@ def tensors_made_of(record: Record, run: CellRun, statement: ast.stmt) -> list[t
     return list({(one.run.run, one.statement.lineno): (one.run, one.statement) for one in cuts}.values())
 
 
-def _first_uses(record: Record, path: str) -> Iterator[_Use]:
+def _first_uses(record: Record, path: str) -> Iterator[Use]:
     """The code that reads a parameter under a name of its own: methods of the class that makes it, else the cells."""
     first, *parts = re.findall(r"[A-Za-z_]\w*", path)
     latest = Cells.of(record).latest
@@ -156,15 +156,15 @@ def _first_uses(record: Record, path: str) -> Iterator[_Use]:
             made = own or made
         if len(made) == 1:
             run, cls = made[0]
-            yield from (_Use(run, cls, method, frozenset({f"self.{part}"})) for method in _methods(cls))
+            yield from (Use(run, cls, method, frozenset({f"self.{part}"})) for method in _methods(cls))
             return
         if made:
             return
     for run in latest:
-        yield _Use(run, None, None, frozenset({first}))
+        yield Use(run, None, None, frozenset({first}))
         tree = source.parse(run.source)
         functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)] if tree is not None else []
-        yield from (_Use(run, None, function, frozenset({first})) for function in functions)
+        yield from (Use(run, None, function, frozenset({first})) for function in functions)
 
 
 def _classes(run: CellRun) -> list[ast.ClassDef]:
@@ -181,7 +181,7 @@ def _makes(cls: ast.ClassDef, target: str) -> bool:
     return any(target in source.targets(one) for one in statements if isinstance(one, (ast.Assign, ast.AnnAssign)))
 
 
-def _follow(use: _Use, latest: list[CellRun]) -> Iterator[Cut | _Use]:
+def follow(use: Use, latest: list[CellRun]) -> Iterator[Cut | Use]:
     """The statements that cut off values from some names, and where such values are handed on uncut."""
     tree = source.parse(use.run.source)
     body = use.function.body if use.function is not None else tree.body if tree is not None else []
@@ -224,11 +224,11 @@ def _assigned(statement: ast.stmt) -> set[str]:
     return set(source.targets(statement)) if is_one else set()
 
 
-def _cut(use: _Use, statement: ast.stmt, by: str, around: ast.stmt | None = None) -> Cut:
+def _cut(use: Use, statement: ast.stmt, by: str, around: ast.stmt | None = None) -> Cut:
     return Cut(use.run, statement, by, around, False, True, frozenset())
 
 
-def _element(statement: ast.stmt, use: _Use) -> set[str] | None:
+def _element(statement: ast.stmt, use: Use) -> set[str] | None:
     """Which name gets the element that counts: ``feat`` in ``logits, feat = net(x)``; empty: all; None: unknown."""
     value = statement.value if isinstance(statement, ast.Assign) else None
     if use.element is None or value is None or _called(value) not in use.names:
@@ -239,7 +239,7 @@ def _element(statement: ast.stmt, use: _Use) -> set[str] | None:
     return {ast.unparse(target.elts[use.element])}
 
 
-def _callers(latest: list[CellRun], use: _Use, value: ast.expr | None, names: set[str]) -> Iterator[_Use]:
+def _callers(latest: list[CellRun], use: Use, value: ast.expr | None, names: set[str]) -> Iterator[Use]:
     """The code that calls a function which returns a value: methods of its class, and what calls an object of it."""
     if use.function is None or value is None:
         return
@@ -253,15 +253,15 @@ def _callers(latest: list[CellRun], use: _Use, value: ast.expr | None, names: se
         called = frozenset({f"{use.function.name}()"})
     else:
         own = frozenset({f"self.{use.function.name}()"})
-        yield from (_Use(use.run, use.within, other, own, element) for other in _methods(use.within))
+        yield from (Use(use.run, use.within, other, own, element) for other in _methods(use.within))
         end = "()" if use.function.name in ("forward", "__call__") else f".{use.function.name}()"
         called = frozenset(f"{name}{end}" for run in latest for name in _objects(run, use.within.name))
     for run in latest if called else ():
-        yield _Use(run, None, None, called, element, far=True)
-        yield from (_Use(run, None, one, called, element, far=True) for one in _functions(run))
+        yield Use(run, None, None, called, element, far=True)
+        yield from (Use(run, None, one, called, element, far=True) for one in _functions(run))
         for cls in _classes(run):
             if cls is not use.within:
-                yield from (_Use(run, cls, one, called, element, far=True) for one in _methods(cls))
+                yield from (Use(run, cls, one, called, element, far=True) for one in _methods(cls))
 
 
 def _objects(run: CellRun, cls: str) -> Iterator[str]:
@@ -291,7 +291,7 @@ def _functions(run: CellRun) -> list[ast.FunctionDef]:
     return [one for one in tree.body if isinstance(one, ast.FunctionDef)] if tree is not None else []
 
 
-def _given(latest: list[CellRun], use: _Use, value: ast.AST, names: set[str]) -> Iterator[_Use]:
+def _given(latest: list[CellRun], use: Use, value: ast.AST, names: set[str]) -> Iterator[Use]:
     """The functions and methods of the cells that such a value is given to, under the name of their argument."""
     for node in outside_of_cuts(value):
         if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Name, ast.Attribute)):
@@ -303,11 +303,11 @@ def _given(latest: list[CellRun], use: _Use, value: ast.AST, names: set[str]) ->
             taken = {name for name, one in zip(given, node.args) if _flows(one, names)}
             taken |= {one.arg for one in node.keywords if one.arg and _flows(one.value, names)}
             if taken:
-                yield _Use(run, within, function, frozenset(taken), far=within is None or within is not use.within)
+                yield Use(run, within, function, frozenset(taken), far=within is None or within is not use.within)
 
 
 def _meant(
-    latest: list[CellRun], use: _Use, called: ast.Name | ast.Attribute
+    latest: list[CellRun], use: Use, called: ast.Name | ast.Attribute
 ) -> Iterator[tuple[CellRun, ast.ClassDef | None, ast.FunctionDef]]:
     """What a call runs: a function, a method of the class itself, or one of an object of another class."""
     text = ast.unparse(called)
@@ -358,7 +358,7 @@ def _is_update(statement: ast.stmt) -> bool:
     return isinstance(statement, (ast.AugAssign, ast.Expr))
 
 
-def _is_updated(use: _Use) -> bool:
+def _is_updated(use: Use) -> bool:
     """Whether a loop writes to what the names lead to, instead of an optimizer: an average of other weights."""
     body = use.function.body if use.function is not None else []
     loops = [one for one in source.own_statements(body) if isinstance(one, ast.For)]

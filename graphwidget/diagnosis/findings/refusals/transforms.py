@@ -66,8 +66,21 @@ _REASONS = (
         Fix(
             "out_of_place",
             "Make it from what is mapped (`torch.zeros_like(x)`, `x.new_zeros(...)`), or collect results in a list and "
-            "`torch.stack` them. For batch norm, see `track_running_stats=False`.",
+            "`torch.stack` them.",
             False,
+        ),
+    ),
+    _Reason(
+        torch_messages.STATISTICS_UNMAPPED,
+        "{line} runs a batch norm that keeps running statistics, under {transform}.",
+        "{transform} runs the function once for all elements. In training a batch norm writes the statistics of its "
+        "input to `running_mean` and `running_var`; those exist once, and each element has others.",
+        Fix(
+            "without_running_statistics",
+            "Make the batch norms with `track_running_stats=False`: in evaluation, too, they then use the statistics "
+            "of the batch. Or use `nn.GroupNorm`, which keeps none.",
+            False,
+            choice=True,
         ),
     ),
     _Reason(
@@ -141,7 +154,8 @@ def of_refusal(failure: Failure) -> Finding | None:
     inside = {**known, "transform": known["transform"] if transform else "the transform"}
     spot = f" {short(place.source)} ({where(place)}) is the call." if place and at(place) != at(failure.place) else ""
     given = failure.given
-    edits: Edits = _with_randomness(failure, transform) if reason.fix.id == "say_randomness" else ()
+    making = {"say_randomness": _with_randomness, "without_running_statistics": _without_statistics}
+    edits: Edits = making[reason.fix.id](failure) if reason.fix.id in making else ()
     return failure.finding(
         reason.headline.format(**inside),
         f"{reason.why.format(**known)} {short(failure.text)} is in "
@@ -167,7 +181,15 @@ def _transform(failure: Failure, message: str) -> tuple[str, Place | None]:
     return (found[0][0] if len(kinds) == 1 else "", found[0][1] if found else None)
 
 
-def _with_randomness(failure: Failure, transform: str) -> Edits:
+def _without_statistics(failure: Failure) -> Edits:
+    found = calls(failure.record, *(f"BatchNorm{size}d" for size in (1, 2, 3)))
+    keyword = "track_running_stats=False"
+    return tuple(
+        edit for one in found for edit in text_edit.with_argument(one.run.cell, one.run.source, one.call, keyword)
+    )
+
+
+def _with_randomness(failure: Failure) -> Edits:
     found = [one for one in calls(failure.record, "vmap") if one.argument("randomness") is None]
     if len(found) != 1:
         return ()

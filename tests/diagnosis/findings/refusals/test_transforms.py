@@ -75,3 +75,16 @@ def test_a_function_without_a_rule_is_named() -> None:
     )
     found = only(DEFINED, own, "grad(lambda a: Own.apply(a).sum())(x)")
     assert found.tensor == "Own" and found.made_at.cell == 2 and "setup_context" in found.fixes[0].text
+
+
+def test_a_batch_norm_under_vmap_keeps_no_statistics() -> None:
+    cells = (
+        DEFINED + "\nfrom torch.func import functional_call",
+        "net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))",
+        "def f(a):\n    return functional_call(net, dict(net.named_parameters()), (a,)).sum()",
+        "out = vmap(f)(x[None].repeat(5, 1, 1))",
+    )
+    found = only(*cells)
+    assert "keeps running statistics" in found.headline and found.failed_at.line == 2
+    (fix,) = found.fixes
+    assert fix.choice and fix.edit[-1].endswith("nn.BatchNorm1d(4, track_running_stats=False))")

@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+import pytest
 from told import findings_of, record_of
 
 from graphwidget.diagnosis.diagnose import diagnose
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.model import Lineage, MeasuredCut, TextLine
 
 DATA = (
@@ -126,3 +128,52 @@ def test_another_input_that_was_cut_off_is_not_the_cause() -> None:
     cut = MeasuredCut((TextLine(1, None, 7),), "detach", True, used=True, asked=(1,))
     lineage = Lineage(record.calls[-1].n, cuts=(cut,))
     assert diagnose(replace(record, lineage=lineage)) == diagnose(record)
+
+
+# ------------------------------------------------------------------ parts, and arguments that are not read
+
+POINTS_XT = "X = torch.rand(6, 2, requires_grad=True)\nnet = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))"
+
+
+@pytest.mark.parametrize(
+    ("taking", "behind"),
+    [("X[:, 1:2]", "[:, 1:2]"), ("X[:, 1].unsqueeze(-1)", "[:, 1].unsqueeze(-1)"), ("X.select(1, 1)", ".select(1, 1)")],
+)
+def test_a_part_of_what_the_root_was_computed_from(taking: str, behind: str) -> None:
+    asking = f"u = net(X)\nt = {taking}\nu_t = torch.autograd.grad(u, t, torch.ones_like(u), create_graph=True)[0]"
+    (found,) = findings_of(POINTS_XT, asking)
+    assert "takes `t` out of `X`" in found.text and found.cause is not None and found.cause.line == 2
+    fixed = text_edit.apply(asking, found.fixes[0].edits)
+    assert f"torch.autograd.grad(u, X, torch.ones_like(u), create_graph=True)[0]{behind}" in fixed
+    assert not findings_of(POINTS_XT, fixed)
+
+
+def test_what_is_computed_from_the_same_and_is_no_part_is_not_told_as_one() -> None:
+    (found,) = findings_of(POINTS_XT, "u = net(X)\nt = X.sum(1)\ntorch.autograd.grad(u.sum(), t)")
+    assert "out of" not in found.text and not found.fixes[0].edits
+
+
+NOISE = "net = nn.Linear(3, 2)\nx = torch.ones(4, 3)\nnoise = torch.zeros(4, 3, requires_grad=True)"
+
+
+@pytest.mark.parametrize(
+    ("function", "words", "line"),
+    [
+        ("def run(embed, scale=1.0):\n    return net(x) * scale", "`run` (In[2], line 1) is given it as `embed`", 1),
+        ("def run(embed):\n    embed = x + 1\n    return net(embed)", "`embed = x + 1` (In[2], line 2) replaces", 2),
+        (
+            "def run(embed):\n    return inner(embed * 2)\ndef inner(a):\n    return net(x)",
+            "`inner` (In[2], line 3)",
+            3,
+        ),
+    ],
+)
+def test_a_function_that_does_not_read_what_it_is_given(function: str, words: str, line: int) -> None:
+    (found,) = findings_of(NOISE, function, "loss = run(x + noise).sum()\ntorch.autograd.grad(loss, noise)")
+    assert words in found.text and found.cause is not None and found.cause.line == line
+
+
+def test_a_function_that_reads_what_it_is_given_is_not_named() -> None:
+    function = "def run(embed):\n    if embed.sum() > 1:\n        return net(embed)\n    return net(x)"
+    (found,) = findings_of(NOISE, function, "loss = run(noise).sum()\ntorch.autograd.grad(loss, noise)")
+    assert "is given it" not in found.text

@@ -12,10 +12,12 @@ from graphwidget.diagnosis.findings.refusals.gradients.below import below, node_
 from graphwidget.diagnosis.findings.refusals.gradients.cut_off import cut_ahead, cut_off, uncut
 from graphwidget.diagnosis.findings.refusals.gradients.kept import kept_from_before
 from graphwidget.diagnosis.findings.refusals.gradients.linear import linear_in
+from graphwidget.diagnosis.findings.refusals.gradients.parts import part_of_whole
 from graphwidget.diagnosis.findings.refusals.makers import line_that_made
 from graphwidget.diagnosis.no_graph.cause import expression
 from graphwidget.diagnosis.no_graph.cutting import cuts_in
 from graphwidget.diagnosis.no_graph.origins import Cut, Origins
+from graphwidget.diagnosis.no_graph.unread import unread_argument
 from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.no_graph.way_forward import why_cut
 from graphwidget.diagnosis.source import syntax as source
@@ -59,6 +61,8 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         or _cut_there(record, call, index, root, name, shown)
         or _as_why(linear_in(record, call, asked, root, shown))
         or _as_why(cut_ahead(record, asked, root, shown))
+        or _as_why(part_of_whole(record, call, asked, name, root, shown))
+        or _not_read(record, call, root, name, shown)
         or _left_out(record, call, root, name, shown)
     )
     instead = "" if start is not None and start.is_leaf else _reached_instead(record, call, root)
@@ -243,6 +247,16 @@ def _is_trained(record: Record, call: BackwardCall, name: str | None) -> bool:
         return False
     paths = [path for ref in call.inputs or () if name and name in map(spoken, ref.paths) for path in ref.paths]
     return any(".param_groups[" in path for path in paths)
+
+
+def _not_read(record: Record, call: BackwardCall, root: str, name: str | None, shown: str) -> _Why | None:
+    """A function is given the input, and never reads it."""
+    unread = unread_argument(record, call.place, name) if name is not None and name.isidentifier() else None
+    if unread is None:
+        return None
+    text = f"No path leads from `{root}` to {shown}: {unread.sentence}"
+    advice = f"Let `{unread.function.name}` compute with its argument `{unread.argument}` ({where(unread.place)})."
+    return _Why(text, unread.place, (Fix("use_input", advice, False, at(unread.place)),))
 
 
 def _left_out(record: Record, call: BackwardCall, root: str, name: str | None, shown: str) -> _Why:

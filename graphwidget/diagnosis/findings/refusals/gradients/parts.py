@@ -1,0 +1,131 @@
+"""An input that is a part of what the root was computed from: ``t = X[:, 1:2]``, where the network was given ``X``.
+
+The part is a tensor of its own, which came after or beside the network. The gradient of the part is that part of the
+gradient of the whole.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from graphwidget.diagnosis.findings.refusals.gradients.below import below
+from graphwidget.diagnosis.source import syntax
+from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.wording import at, short, where
+from graphwidget.model import BackwardCall, Fix, Place, Record, TensorRef
+
+__all__ = ["part_of_whole"]
+
+_MOST_STEPS = 20  # from a part to the whole
+_TAKING = ("unsqueeze", "squeeze", "view", "reshape", "flatten", "narrow", "select", "t", "transpose", "permute")
+
+
+class _Part(NamedTuple):
+    """A statement that gives a name a part of something, that part, and the whole."""
+
+    statement: ast.stmt
+    value: ast.expr
+    whole: ast.expr
+
+
+def part_of_whole(
+    record: Record, call: BackwardCall, asked: TensorRef | None, name: str | None, root: str, shown: str
+) -> tuple[str, Place, tuple[Fix, ...]] | None:
+    """Why the root does not lead to an input, the line that took that, and the fix; None: it is no such part."""
+    spot = at(call.place)
+    if spot is None or name is None or asked is None or not _leads_to_the_whole(call, asked):
+        return None
+    text = Cells.of(record).text(spot[0])
+    part = _part(text, spot[1], name)
+    if part is None:
+        return None
+    whole = ast.unparse(part.whole)
+    place = Place(call.place.cell, part.statement.lineno, syntax.line_text(text, part.statement.lineno))
+    line = f"{short(ast.unparse(part.statement))} ({where(place)})"
+    said = (
+        f"{line} takes {shown} out of `{whole}`: it is a tensor of its own. `{root}` was computed from `{whole}`, so a "
+        f"path leads from `{root}` to `{whole}`, and none to {shown}."
+    )
+    advice = (
+        f"Ask for the gradient of `{whole}`, and take the same part of it. Or compute `{root}` from {shown}: take the "
+        f"parts first, and give it what `torch.cat` joins of them."
+    )
+    edits = tuple(edit for one in _asking(text, spot[1]) for edit in _of_the_whole(spot[0], text, one, whole))
+    return said, place, (Fix("differentiate_the_whole", advice, False, spot, edits=edits),)
+
+
+def _leads_to_the_whole(call: BackwardCall, asked: TensorRef) -> bool:
+    """Whether an input was computed, step by step, from a single tensor that the roots lead to."""
+    graph, node = call.graph, asked.node
+    if graph is None or asked.is_leaf or node < 0:
+        return False
+    reached = below(graph, call)
+    for _ in range(_MOST_STEPS):
+        following = graph.next(node)
+        if len(following) != 1:
+            return False
+        node = following[0]
+        if node in reached:
+            return True
+    return False
+
+
+def _part(text: str, line: int, name: str) -> _Part | None:
+    """The last statement before a line, in its function, that gives a name a part of something."""
+    inside = syntax.function_at(text, line)
+    made = [
+        one
+        for one in syntax.assignments(text, name)
+        if isinstance(one, ast.Assign) and one.lineno < line and syntax.function_at(text, one.lineno) == inside
+    ]
+    value, element = syntax.given_to(made[-1], name) if made and isinstance(made[-1], ast.Assign) else (None, None)
+    if value is None or element is not None:
+        return None
+    whole = value
+    while (inner := _taken_from(whole)) is not None:
+        whole = inner
+    return (
+        _Part(made[-1], value, whole) if whole is not value and isinstance(whole, (ast.Name, ast.Attribute)) else None
+    )
+
+
+def _taken_from(node: ast.expr) -> ast.expr | None:
+    if isinstance(node, ast.Subscript):
+        return node.value
+    called = node.func if isinstance(node, ast.Call) else None
+    return called.value if isinstance(called, ast.Attribute) and called.attr in _TAKING else None
+
+
+def _asking(text: str, line: int) -> Iterator[ast.Subscript]:
+    """``torch.autograd.grad(u, t)[0]`` in the function of a line."""
+    inside = syntax.function_at(text, line)
+    tree = syntax.parse(text)
+    body = inside[1].body if inside is not None else tree.body if tree is not None else []
+    for node in (node for statement in body for node in ast.walk(statement)):
+        first = isinstance(node, ast.Subscript) and ast.unparse(node.slice) == "0"
+        if first and isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call):
+            if ast.unparse(node.value.func).endswith("autograd.grad") or ast.unparse(node.value.func) == "grad":
+                yield node
+
+
+def _of_the_whole(cell: int, text: str, gradient: ast.Subscript, whole: str) -> text_edit.Edits:
+    """The part of the gradient of the whole, where a call asks for the gradient of a part of it."""
+    call = gradient.value
+    given = (
+        [*call.args[1:2], *(one.value for one in call.keywords if one.arg == "inputs")]
+        if isinstance(call, ast.Call)
+        else []
+    )
+    if len(given) != 1 or not isinstance(given[0], ast.Name):
+        return ()
+    part = _part(text, gradient.lineno, given[0].id)
+    if part is None or ast.unparse(part.whole) != whole:
+        return ()
+    behind = ast.unparse(part.value).removeprefix(whole)
+    return (
+        *text_edit.replace_node(cell, text, given[0], whole),
+        *text_edit.insert_behind(cell, text, gradient, behind),
+    )
