@@ -43,7 +43,16 @@ def keeps(text: str, statement: ast.stmt) -> bool:
     asked = {path for test in tests for path in _read_by(own, test)}
     words = [n.value for test in tests for n in ast.walk(test) if isinstance(n, ast.Constant)]
     asked |= {f"self.{word}" for word in words if isinstance(word, str)}  # ``hasattr(self, "kept")``
-    return bool(_stored([statement, *passed_on]) & asked)
+    return bool(_lasting(found[1], _stored([statement, *passed_on]), [statement, *passed_on]) & asked)
+
+
+def _lasting(function: ast.FunctionDef, stored: set[str], statements: list[ast.stmt]) -> set[str]:
+    """Of what statements store in, that which is there in the next call: no variable of the function itself."""
+    declared = {
+        name for node in ast.walk(function) if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names
+    }
+    plain = {name for one in statements for name in source.targets(one) if name.isidentifier()}
+    return stored - (plain - declared)
 
 
 def _stored(statements: list[ast.stmt]) -> set[str]:
@@ -64,12 +73,26 @@ def _under_a_test(made: Place, text: str, around: list[ast.stmt]) -> Rerun | Non
     if not tests or made.cell is None:
         return None
     block, test = tests[-1]
+    if _asks_for_an_argument(text, block, test):
+        return None
     line = source.line_text(text, block.lineno)
     return Rerun(
         f"Compute it in each pass: drop the test `{ast.unparse(test)}` (In[{made.cell}], line {block.lineno}).",
         (made.cell, block.lineno),
         _without_test(made.cell, text, block, test) if line.startswith("if ") else (),
     )
+
+
+def _asks_for_an_argument(text: str, block: ast.If, test: ast.expr) -> bool:
+    """``if past is None:`` of an argument: the caller decides, and nothing is kept from one call to the next."""
+    found = source.function_at(text, block.lineno)
+    asked = test.left if isinstance(test, ast.Compare) else test.operand if isinstance(test, ast.UnaryOp) else test
+    if found is None or not isinstance(asked, ast.Name):
+        return False
+    arguments = (*found[1].args.posonlyargs, *found[1].args.args, *found[1].args.kwonlyargs)
+    kept_in = [one for one in source.own_statements(found[1].body) if asked.id in source.names_read(one)]
+    lasts = any(not name.isidentifier() for one in kept_in for name in source.targets(one))
+    return asked.id in {one.arg for one in arguments} and not lasts
 
 
 def _without_test(cell: int, text: str, block: ast.If, test: ast.expr) -> Edits:
