@@ -36,7 +36,7 @@ from graphwidget.diagnosis.findings.silences import (
     zero_flow,
 )
 from graphwidget.diagnosis.findings.silences.clips import loop_order, scaled_clip, used_up
-from graphwidget.diagnosis.findings.silences.constants import gradients, penalties, terms
+from graphwidget.diagnosis.findings.silences.constants import gradients, measured_terms, penalties, terms
 from graphwidget.diagnosis.findings.silences.steps import (
     closure,
     dropped_detach,
@@ -60,7 +60,7 @@ from graphwidget.diagnosis.source.fitting import checked, made_once_run_often, w
 from graphwidget.diagnosis.wording import by_anomaly_mode, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Record, Scene, torch_messages
 
-__all__ = ["DETECTORS", "EXPLANATIONS", "diagnose", "of_call", "of_run", "reason_of"]
+__all__ = ["DETECTORS", "EXPLANATIONS", "diagnose", "may_have_constant_terms", "of_call", "of_run", "reason_of"]
 
 MOST_FIXES = 3
 
@@ -119,6 +119,7 @@ DETECTORS: tuple[Detector, ...] = (
     gradients.find,
     penalties.find,
     terms.find,
+    measured_terms.find,
     kept_grads.find,
     thrown_away.find,
     dropped_detach.find,
@@ -162,6 +163,12 @@ def diagnose(record: Record) -> tuple[Finding, ...]:
     piled = tuple(name for finding in unique.values() if finding.kind == "leak" for name in finding.carriers)
     ready = [_ready(record, finding) for finding in unique.values() if not _is_about_a_pile(finding, piled)]
     return tuple(sorted(ready, key=lambda finding: (_SEVERITIES.index(finding.severity), -_run(record, finding))))
+
+
+@room
+def may_have_constant_terms(record: Record) -> bool:
+    """Return whether another run, which measures where values leave the graph, may find that a term is a constant."""
+    return measured_terms.may_be_there(seen_from_main(with_numbers(record)))
 
 
 def _is_about_a_pile(finding: Finding, piled: tuple[str, ...]) -> bool:

@@ -42,6 +42,7 @@ from graphwidget.model.measured.lineage import (
     MeasuredCut,
     MeasuredLeaf,
     MeasuredNonFinite,
+    MeasuredTerm,
     MeasuredZeros,
     TextLine,
 )
@@ -80,6 +81,7 @@ __all__ = [
     "Lineage",
     "MeasuredCut",
     "MeasuredNonFinite",
+    "MeasuredTerm",
     "MeasuredLeaf",
     "MeasuredZeros",
     "TextLine",

@@ -10,13 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from graphwidget.diagnosis.diagnose import diagnose
+from graphwidget.diagnosis.diagnose import diagnose, may_have_constant_terms
 from graphwidget.model import (
     FrozenModule,
     Lineage,
     MeasuredCut,
     MeasuredLeaf,
     MeasuredNonFinite,
+    MeasuredTerm,
     MeasuredZeros,
     TextLine,
 )
@@ -32,7 +33,8 @@ SECONDS = 10.0  # that it may take, if the program itself took less than a quart
 def wants_lineage(ran: Ran) -> bool:
     """Whether a finding depends on which line cut the graph, or made gradients zero or no finite numbers."""
     no_graph = any(finding.kind == "no_grad" for finding in ran.findings)
-    return no_graph or ran.zero_grads or bool(ran.record.starved or ran.record.idle or ran.record.nonfinite)
+    steps = ran.record.starved or ran.record.idle or ran.record.nonfinite
+    return no_graph or ran.zero_grads or bool(steps) or may_have_constant_terms(ran.record)
 
 
 def with_lineage(ran: Ran, seconds: float | None) -> Ran:
@@ -95,7 +97,18 @@ def _read(fields: Mapping[str, Any]) -> Lineage:
     zeros = tuple(MeasuredZeros(**{**one, "leaves": tuple(one["leaves"])}) for one in fields["zeros"])
     nonfinite = _nonfinite(one) if (one := fields["nonfinite"]) is not None else None
     made = tuple(MeasuredLeaf(**{**one, "lines": _lines(one)}) for one in fields["made"])
-    return Lineage(fields["call"], _cuts(fields["behind_root"]), frozen, _cuts(fields["cuts"]), zeros, nonfinite, made)
+    terms = tuple(MeasuredTerm(_lines(one), _cuts(one["cuts"])) for one in fields["terms"])
+    return Lineage(
+        fields["call"],
+        _cuts(fields["behind_root"]),
+        frozen,
+        _cuts(fields["cuts"]),
+        zeros,
+        nonfinite,
+        made,
+        _cuts(fields["ends"]),
+        terms,
+    )
 
 
 def _nonfinite(one: Mapping[str, Any]) -> MeasuredNonFinite:

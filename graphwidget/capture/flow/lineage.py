@@ -29,6 +29,7 @@ from graphwidget.capture.flow.named_modules import modules_of
 from graphwidget.capture.flow.nonfinite_steps import NonFiniteFlow
 from graphwidget.capture.flow.numbers import carrying, cuts_in, numbers_in
 from graphwidget.capture.flow.operands import is_index, is_parameter, leaves_behind, name_of, tensors_in
+from graphwidget.capture.flow.single_values import SingleValues
 from graphwidget.capture.flow.zero_gradients import ZeroFlow
 from graphwidget.model import INTO_A_LEAF, FrozenModule, Lineage, TextLine
 
@@ -77,6 +78,7 @@ class LineageMode(TorchFunctionMode):
         self._count = 0  # of optimizers that have made a step, in all
         self._zero_flow = ZeroFlow()
         self._fresh = FreshLeaves[Cut](self._optimizers)
+        self._singles = SingleValues(lines, self._look, lambda one: self._behind.get(one, Behind()))
         self._cleared: list[weakref.ref[Any]] = []  # whose gradients were cleared since the last call
 
     def begin(self) -> None:
@@ -99,6 +101,7 @@ class LineageMode(TorchFunctionMode):
             self._finite.before_call(n, outputs)
         self._begin_at(outputs)
         self._fresh.called(n, list(tensors_in((outputs,))))
+        self._singles.called(tensors_in((outputs,)))
 
     def _begin_at(self, outputs: Any) -> set[Cut]:
         """Note that a call begins at these. Returns the cuts that they depend on."""
@@ -150,6 +153,7 @@ class LineageMode(TorchFunctionMode):
         for cut in self._cuts.values():  # the optimizer may be gone at the end
             for ref in cut.leaves.values():
                 self._place(cut, ref())
+        self._singles.stepped(self._place)
 
     def _place(self, cut: Cut, leaf: Any) -> None:
         if leaf is not None:
@@ -214,6 +218,7 @@ class LineageMode(TorchFunctionMode):
         every = [args[0]] if by == "__setitem__" else list(tensors_in((result,)))
         if self._finite is not None:
             self._finite.operation(by, (args, kwargs), every, self._lines)
+        self._singles.operation(by, given, every)
         outputs = [one for one in every if not one.requires_grad]
         into = (by.endswith("_") and not by.endswith("__")) or by == "__setitem__"
         if by in _SAME or by == "copy_":
@@ -411,7 +416,17 @@ class LineageMode(TorchFunctionMode):
             for cut in sorted(self._cuts.values(), key=lambda cut: cut.last)
         )
         found = self._finite.found if self._finite is not None else None
-        return Lineage(call, root, frozen, everything, self._zero_flow.found(), found, tuple(self._fresh.alone))
+        return Lineage(
+            call,
+            root,
+            frozen,
+            everything,
+            self._zero_flow.found(),
+            found,
+            tuple(self._fresh.alone),
+            self._singles.ends(),
+            self._singles.terms(),
+        )
 
     def _wanted(self) -> set[int]:
         """The ids of the parameters that the optimizer of this call trains."""

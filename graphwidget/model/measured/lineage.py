@@ -11,6 +11,7 @@ __all__ = [
     "MeasuredCut",
     "MeasuredLeaf",
     "MeasuredNonFinite",
+    "MeasuredTerm",
     "MeasuredZeros",
     "TextLine",
 ]
@@ -171,6 +172,22 @@ class MeasuredLeaf:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredTerm:
+    """A line that added a single value without a graph to one with a graph, which led to the root of a call.
+
+    Attributes
+    ----------
+    lines
+        The lines of the addition, the innermost first. No call went through them with a graph for both.
+    cuts
+        What the value left the graph by.
+    """
+
+    lines: tuple[TextLine, ...]
+    cuts: tuple[MeasuredCut, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FrozenModule:
     """A module of which parameters that should be trained do not require grad.
 
@@ -204,6 +221,11 @@ class Lineage:
         The first step that made parameters something else than finite; None: none did, or it was not looked for.
     made
         The leaves that were alone behind the roots of calls.
+    ends
+        The last operations before single values with a graph from which nothing with a graph was computed, and at
+        which no call began.
+    terms
+        The lines that added a constant to a loss.
     """
 
     call: int | None
@@ -213,3 +235,5 @@ class Lineage:
     zeros: tuple[MeasuredZeros, ...] = ()
     nonfinite: MeasuredNonFinite | None = None
     made: tuple[MeasuredLeaf, ...] = ()
+    ends: tuple[MeasuredCut, ...] = ()
+    terms: tuple[MeasuredTerm, ...] = ()

@@ -1,7 +1,7 @@
 """Parameters that an optimizer holds, and that no backward has given a gradient in any of its steps.
 
-Said only where a line is known that cuts off what is computed from them, a checkpoint that recorded nothing, or a
-custom Function that returned None: a parameter that is not used may be meant.
+Said only where a line is known that cuts off what is computed from them, or a value that no loss is computed from, a
+checkpoint that recorded nothing, or a custom Function that returned None: a parameter that is not used may be meant.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from graphwidget.diagnosis.findings.refusals import checkpoints
-from graphwidget.diagnosis.findings.silences import given_none
+from graphwidget.diagnosis.findings.silences import dead_ends, given_none
+from graphwidget.diagnosis.findings.silences.dead_ends import DeadEnd, end_of
 from graphwidget.diagnosis.no_graph.applied import APPLY
 from graphwidget.diagnosis.no_graph.numbers.taken_out import why_number, with_tensors
 from graphwidget.diagnosis.no_graph.origins import Cut
@@ -36,11 +37,15 @@ def find(record: Record) -> Iterator[Finding]:
     for starved in record.starved:
         by_line: dict[tuple[int, int], tuple[list[Cut], list[str]]] = {}
         left: list[str] = []
+        ends: dict[tuple[int, int], tuple[DeadEnd, list[str]]] = {}
         for path, position in list(zip_longest(starved.paths, starved.positions))[:MOST_FOLLOWED]:
             if path in given or path in written:
                 continue
             cuts = cuts_behind(record, path, position)
-            if cuts:
+            end = end_of(record, path, position)
+            if end is not None and (not cuts or end.filtering is not None):
+                ends.setdefault((end.run.run, end.statement.lineno), (end, []))[1].append(path)
+            elif cuts:
                 key = (cuts[0].run.run, cuts[0].statement.lineno)
                 by_line.setdefault(key, (cuts, []))[1].append(path)
             else:
@@ -48,7 +53,9 @@ def find(record: Record) -> Iterator[Finding]:
         for cuts, paths in by_line.values():
             if len(paths) < starved.held:
                 yield _of(record, starved, cuts, tuple(dict.fromkeys(map(spoken, paths))))
-
+        for end, paths in ends.values():
+            if len(paths) < starved.held:
+                yield dead_ends.finding_of(record, starved, end, tuple(dict.fromkeys(map(spoken, paths))))
         if left:
             yield from _in_checkpoint(record, starved, tuple(dict.fromkeys(left)))
         yield from given_none.find(record, starved)

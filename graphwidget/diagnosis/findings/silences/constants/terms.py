@@ -21,13 +21,13 @@ from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.wording import at, opening, place_of, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Place, Record
 
-__all__ = ["find"]
+__all__ = ["Addend", "addends", "find"]
 
 _SAID = ("data", "item", "detach", "float")  # a term that is all in one of these is meant as a constant
 _OF_A_FUNCTION = re.compile(r"^\w+:")
 
 
-class _Addend(NamedTuple):
+class Addend(NamedTuple):
     """A term of a sum, as it is multiplied into the loss, and the other terms."""
 
     node: ast.expr
@@ -48,7 +48,7 @@ def find(record: Record) -> Iterator[Finding]:
             continue
         index = max((i for i, run in enumerate(values.runs) if run.cell == spot[0]), default=-1)
         line, leads = Spot(index, statement.lineno), _leads(values, call, trained)
-        for one in _addends(statement):
+        for one in addends(statement):
             cuts = _cuts(values, one, line, leads)
             if cuts:
                 yield _of(call, place, one.node, cuts)
@@ -95,7 +95,7 @@ def _is_single(values: Values, spot: Spot) -> bool:
     return len({(one.lineno, one.col_offset) for one in made}) == 1 and not copied and not derived
 
 
-def _addends(statement: ast.stmt) -> Iterator[_Addend]:
+def addends(statement: ast.stmt) -> Iterator[Addend]:
     """The terms that a statement adds up, a whole before its parts."""
     value = syntax.given(statement)
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "backward":
@@ -105,14 +105,14 @@ def _addends(statement: ast.stmt) -> Iterator[_Addend]:
     yield from _parts(value, (statement.target,) if isinstance(statement, ast.AugAssign) else (), None)
 
 
-def _parts(value: ast.expr, others: tuple[ast.expr, ...], factor: ast.expr | None) -> Iterator[_Addend]:
+def _parts(value: ast.expr, others: tuple[ast.expr, ...], factor: ast.expr | None) -> Iterator[Addend]:
     """The terms of a sum that is multiplied by a factor, and of the sums in these: ``w * (a + b)``."""
     terms = list(_terms(value))
     for number, one in enumerate(terms):
         beside = (*others, *terms[:number], *terms[number + 1 :])
         whole = _times(one, factor)
         if beside:
-            yield _Addend(one, whole, beside)
+            yield Addend(one, whole, beside)
         for part, by in ((one.left, one.right), (one.right, one.left)) if isinstance(one, ast.BinOp) else ():
             if len(list(_terms(part))) > 1:
                 yield from _parts(part, beside, _times(by, factor))
@@ -141,7 +141,7 @@ def _is_sum(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and ast.unparse(node.func) == "sum" and len(node.args) == 1
 
 
-def _cuts(values: Values, addend: _Addend, spot: Spot, leads: Trains) -> list[Left]:
+def _cuts(values: Values, addend: Addend, spot: Spot, leads: Trains) -> list[Left]:
     """Where all of a term has left the graph; nothing where it may have one, or is meant to have none."""
     if _is_said(addend.node):
         return []
