@@ -52,6 +52,7 @@ HOOK_CHANGED = (
     "has changed the size of value",
     "has changed the type of value",
     "expected Variable, but hook returned",
+    "has returned an incorrect number of values",
     "Backward hook returned an invalid number of grad_input",
     "Backward pre hook returned an invalid number of grad_output",
     "Backward hook for Modules where no input requires gradient",

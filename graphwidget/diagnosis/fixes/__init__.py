@@ -87,6 +87,7 @@ FIX_IDS = {
     "rule_of_the_function": "give a custom Function a rule for a transform",
     # a custom Function
     "return_all_gradients": "return one gradient, or None, for each input",
+    "full_backward_hook": "hook a module, not its last operation",
     "matching_gradient": "return a gradient that is like its input",
     "static_methods": "write a Function with static methods",
     "define_backward": "write a backward",

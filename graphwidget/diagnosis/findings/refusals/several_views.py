@@ -174,8 +174,11 @@ def _fixes(failure: Failure, name: str | None, found: Pieces | None) -> Iterator
         )
         yield from fixes or [failure.fix("out_of_place", told)]
     elif own:
-        new = inplace.out_of_place(failure.line) or failure.line
-        yield failure.fix("out_of_place", "Make a new tensor instead.", failure.rewritten(new))
+        new = inplace.out_of_place(failure.line)
+        copy = f"{name} = {name}.clone()"
+        told = "Make a new tensor instead." if new else f"Write to a copy: `{copy}` before."
+        edits = failure.rewritten(new) if new else failure.preceded_by([copy])
+        yield failure.fix("out_of_place", told, edits)
     else:
         yield _copied(failure, found)
 

@@ -103,7 +103,7 @@ OF_OWN_CODE = (
         torch_messages.HOOKS_MIXED,
         "{line}: a module has backward hooks of both kinds.",
         "`register_backward_hook` is the old kind, which gets wrong gradients for modules of several operations.",
-        ("hook_on_the_tensor", "Use `register_full_backward_hook` for all of them."),
+        ("full_backward_hook", "Use `register_full_backward_hook` for all of them."),
         edit=edits.renamed("register_backward_hook", "register_full_backward_hook"),
     ),
     Check(

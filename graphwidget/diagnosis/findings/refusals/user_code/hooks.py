@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 from graphwidget.diagnosis.findings.failure import Failure
-from graphwidget.diagnosis.findings.refusals.makers import calls
+from graphwidget.diagnosis.findings.refusals.makers import CallText, calls
 from graphwidget.diagnosis.findings.refusals.user_code.context import REGISTERING
 from graphwidget.diagnosis.findings.refusals.user_code.own_code import handed_to
 from graphwidget.diagnosis.source import syntax as source
@@ -20,6 +20,10 @@ from graphwidget.model import BackwardCall, Finding, Fix, Place, Record
 __all__ = ["of_changed", "of_no_leaf", "without_grad"]
 
 _ASKING = ("register_hook", "retain_grad", "register_post_accumulate_grad_hook")
+_OLD = (
+    "`register_backward_hook` is of an old kind: it hooks the last operation that the module, or one before it, ran, "
+    "and what the hook returns has to fit the inputs of that operation, not of the module."
+)
 _NAMED = re.compile(r"hook '([^']+)'")
 
 
@@ -32,15 +36,24 @@ def without_grad(failure: Failure) -> Finding | None:
     shown = f"`{name}`"
     verb = "keeps a gradient" if "retain_grad" in (failure.run.error or "") else "calls a hook with a gradient"
     off = _off(failure)
-    why = f" Gradients were off there: `{off.text}` ({where(off.place)})." if off is not None else ""
+    why = f"{shown} was computed from nothing that requires grad, or while gradients were off."
+    if _is_frozen(failure, name):
+        why = f"{shown} is a parameter that is frozen."
+    elif off is not None:
+        why = f"{why} Gradients were off there: `{off.text}` ({where(off.place)})."
     return failure.finding(
         f"{shown} does not require grad, so no gradient comes to it.",
-        f"{short(failure.text)} {verb} of {shown}, and there will be none: {shown} was computed from nothing that "
-        f"requires grad, or while gradients were off.{why}",
+        f"{short(failure.text)} {verb} of {shown}, and there will be none: {why}",
         *_fixes(failure, name, off),
         kind="no_grad",
         tensor=name,
     )
+
+
+def _is_frozen(failure: Failure, name: str) -> bool:
+    """Whether a name was measured to be a parameter: these require grad unless they are told not to."""
+    value = failure.value(name)
+    return value is not None and value.type_name == "Parameter" and value.requires_grad is False
 
 
 def _asking(failure: Failure) -> ast.Call | None:
@@ -96,6 +109,8 @@ def _fixes(failure: Failure, name: str | None, off: _Off | None) -> tuple[Fix, .
         if name and failure.line
         else (),
     )
+    if name and _is_frozen(failure, name):
+        return (guard, failure.fix("unfreeze", "Or let it train, if it is not meant to be frozen."))
     if off is not None:
         on = f"Leave gradients on there: `torch.enable_grad()` in place of `{off.text}` ({where(off.place)})."
         return guard, failure.fix("remove_no_grad", on, off.edits)
@@ -155,6 +170,7 @@ def of_changed(record: Record, call: BackwardCall) -> Finding:
     line = f" {short(place.source)} ({where(place)}) registered it." if place is not None else ""
     what = f" {short(returned.source)} ({where(returned)}) returns the new one." if returned is not None else ""
     of_module = one is not None and "full_backward" in ast.unparse(one.call.func)
+    old = one is not None and source.last_name(ast.unparse(one.call.func)) == "register_backward_hook"
     wants = (
         "What a module's backward hook returns takes the place of `grad_input`: a tuple with one gradient for each "
         "input of the module, each like its input, or None where that needs none."
@@ -166,14 +182,16 @@ def of_changed(record: Record, call: BackwardCall) -> Finding:
         "refused",
         "error",
         f"{shown} was called with a gradient, and returned one that PyTorch refuses: "
-        f"{message.rstrip('.')}.{line}{what} {wants}",
+        f"{message.rstrip('.')}.{line}{what} {_OLD if old else wants}",
         f"{shown} returns a gradient that is not like the one it replaces.",
         call.n,
         made_at=returned or place or call.place,
         failed_at=call.place,
         cause=returned or place,
         names=(name,) if name else (),
-        fixes=(
+        fixes=(_full(one),)
+        if old and one is not None
+        else (
             Fix(
                 "matching_gradient",
                 "Return a changed `grad_input`, not `grad_output`, or None."
@@ -184,6 +202,17 @@ def of_changed(record: Record, call: BackwardCall) -> Finding:
             ),
         ),
     )
+
+
+def _full(one: CallText) -> Fix:
+    """``register_full_backward_hook`` in place of the old kind."""
+    place, function = place_of(one.run, one.call.lineno), one.call.func
+    edits: Edits = ()
+    if isinstance(function, ast.Attribute):
+        new = f"{ast.unparse(function.value)}.register_full_backward_hook"
+        edits = text_edit.replace_node(one.run.cell, one.run.source, function, new)
+    text = f"Write `register_full_backward_hook` ({where(place)}): it gets the gradients of the module itself."
+    return Fix("full_backward_hook", text, False, at(place), edits=edits)
 
 
 def _function(call: ast.Call) -> str | None:

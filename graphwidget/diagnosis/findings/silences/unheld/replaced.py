@@ -201,6 +201,10 @@ def _assigned(record: Record, maker: Line | None, name: str, is_variable: bool, 
     for run in Cells.of(record).latest:
         tree = syntax.parse(run.source)
         for node in ast.walk(tree) if tree is not None else ():
+            if maker is not None and _assigns_all(node, name):
+                if isinstance(node, ast.stmt) and _is_behind(maker, run, node):
+                    yield Line(run, node)
+                continue
             if not isinstance(node, (ast.Assign, ast.AnnAssign)) or (maker is not None and node is maker.statement):
                 continue
             wholes = [re.sub(r"(\[[^]]*\])+$", "", target) for target in syntax.targets(node)]
@@ -216,6 +220,23 @@ def _assigned(record: Record, maker: Line | None, name: str, is_variable: bool, 
             if first or (is_variable and not ordered):
                 continue
             yield Line(run, node)
+
+
+def _assigns_all(node: ast.AST, name: str) -> bool:
+    """``net.load_state_dict(state, assign=True)``: it puts other parameters into the module."""
+    call = node.value if isinstance(node, ast.Expr) else None
+    if (
+        not isinstance(call, ast.Call)
+        or not isinstance(call.func, ast.Attribute)
+        or call.func.attr != "load_state_dict"
+    ):
+        return False
+    assigns = any(one.arg == "assign" and ast.unparse(one.value) == "True" for one in call.keywords)
+    return assigns and syntax.last_name(ast.unparse(call.func.value)) == name
+
+
+def _is_behind(maker: Line, run: CellRun, node: ast.stmt) -> bool:
+    return (run.run, node.lineno) > (maker.run.run, maker.statement.lineno)
 
 
 def _home(line: Line, run: CellRun) -> ast.FunctionDef | None:
