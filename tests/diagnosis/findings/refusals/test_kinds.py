@@ -267,3 +267,33 @@ def test_the_copy_of_an_object_gets_values_in_place_of_what_was_computed(kept, m
     (found,) = findings_of(cell, "env.ahead()")
     assert text_edit.new_text(cell, found.fixes[0].edits).strip() == f"return copy.deepcopy(self, {memo})"
     assert found.fixes[0].id == "detach" and "goes back" not in found.text
+
+
+def test_a_hook_on_a_frozen_parameter_is_not_registered_rather_than_the_parameter_trained() -> None:
+    cells = ("net = nn.Linear(3, 1).requires_grad_(False)\nw = net.weight", "w.register_hook(print)")
+    (found,) = findings_of(*cells)
+    assert "is a parameter that is frozen" in found.text
+    assert found.fixes[0].id == "skip_none" and not any("requires_grad_" in line for line in found.fixes[0].edit)
+
+
+def test_a_module_hook_of_the_old_kind_that_returns_too_few() -> None:
+    cells = (
+        "class Add(nn.Module):\n    def forward(self, a):\n        return a + a.tanh()",
+        "net, x = Add(), torch.ones(3, requires_grad=True)",
+        "def hook(module, given, out):\n    return (out[0] * 2,)\nnet.register_backward_hook(hook)",
+        "net(x).sum().backward()",
+    )
+    (found,) = findings_of(*cells)
+    assert "of an old kind" in found.text and found.fixes[0].id == "full_backward_hook"
+    fixed = text_edit.apply(cells[2], found.fixes[0].edits)
+    assert "net.register_full_backward_hook(hook)" in fixed and not findings_of(*cells[:2], fixed, cells[3])
+
+
+def test_one_of_several_views_is_copied_before_a_write_by_index() -> None:
+    cells = (
+        "x = torch.ones(4, 3, requires_grad=True) * 2",
+        "a, b = x.chunk(2, dim=0)\nb = b.reshape(-1)\nb[b > 1] = 0.5\nout = (a.sum() / b).sum()",
+    )
+    (found,) = findings_of(*cells)
+    fixed = text_edit.apply(cells[1], found.fixes[0].edits)
+    assert "b = b.clone()\nb[b > 1] = 0.5" in fixed and not findings_of(cells[0], fixed)

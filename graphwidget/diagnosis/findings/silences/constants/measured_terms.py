@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from graphwidget.diagnosis.findings.silences.constants import terms
 from graphwidget.diagnosis.findings.silences.constants.sums import lacking
+from graphwidget.diagnosis.fixes.restore_graph import LEFT_OUT
 from graphwidget.diagnosis.no_graph.measured import cut_at, place_at
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.no_graph.restoring import cause_of
@@ -76,7 +77,7 @@ def _of(record: Record, call: BackwardCall, place: Place, statement: ast.stmt, t
     own = set(syntax.targets(statement))  # ``loss = loss + penalty``
     added = [one.node for one in terms.addends(statement) if ast.unparse(one.node) not in own]
     added = [one for one in added if not isinstance(one, ast.Constant)]
-    if not cuts or not added or any(_is_said(cut, place) for cut in cuts):
+    if not cuts or not added or any(_is_said(cut, place, added[0]) for cut in cuts):
         return None
     cause, shown = cause_of(record, cuts[0]), short(ast.unparse(added[0]))
     cut = cause.place or place_of(cuts[0].run, cuts[0].statement.lineno)
@@ -101,6 +102,8 @@ def _of(record: Record, call: BackwardCall, place: Place, statement: ast.stmt, t
     )
 
 
-def _is_said(cut: Cut, place: Place) -> bool:
+def _is_said(cut: Cut, place: Place, added: ast.expr) -> bool:
     """Whether the line that adds the term cuts it off itself: then it is meant as a constant."""
-    return cut.run.cell == place.cell and cut.statement.lineno == place.line
+    there = cut.run.cell == place.cell and cut.statement.lineno == place.line
+    called = (node.attr for node in ast.walk(added) if isinstance(node, ast.Attribute))
+    return there or any(name in LEFT_OUT for name in called)
