@@ -102,9 +102,8 @@ class SingleValues:
         lines = self._lines()
         if by in _ADDING and len(given) == 2:
             self._note_term(lines, given, result)
-        inside = dict.fromkeys(term for one in given for term in self._in.get(one, ())) if by in _SCALING else {}
-        if inside:
-            self._in[result] = (*self._in.get(result, ()), *inside)
+        if by in _SCALING:
+            self._put_in(result, (term for one in given for term in self._in.get(one, ())))
         count = self._looks.get(lines, 0)
         if not lines or count >= _MOST_LOOKS or len(self._looks) >= _MOST_LINES:
             return
@@ -130,7 +129,12 @@ class SingleValues:
             return
         if known is None:
             known = self._terms[lines] = _Term(cuts)
-        self._in[result] = (*self._in.get(result, ()), known)
+        self._put_in(result, (known,))
+
+    def _put_in(self, result: Any, terms: Iterable[_Term]) -> None:
+        found = tuple(dict.fromkeys((*self._in.get(result, ()), *terms)))
+        if found:
+            self._in[result] = found
 
     def stepped(self, place: Callable[[Cut, Any], None]) -> None:
         """An optimizer has made its first step: `place` notes which of its parameters are among the leaves of a cut."""

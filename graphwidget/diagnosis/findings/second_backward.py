@@ -72,9 +72,17 @@ def _names(setting: Setting, carriers: tuple[str, ...]) -> tuple[str, ...]:
     carrier = Carrier(setting)
     block = keeper(setting) if carrier.path is None else None
     if block is not None:
-        return tuple(ast.unparse(item.context_expr) for item in block[1].items)
+        return (*(ast.unparse(item.context_expr) for item in block[1].items), *filter(None, [_module(setting)]))
     first = (setting.root_name,) if setting.reuse.same_root else (carrier.name,) if carrier.path is not None else ()
     return tuple(dict.fromkeys((*first, *map(spoken, carriers))))
+
+
+def _module(setting: Setting) -> str:
+    """The module that ran when the failed node was made, where no variable leads to it; empty: unknown."""
+    graph, uid = setting.reuse.graph, setting.reuse.later.failed_uid
+    index = graph.index_of.get(uid) if uid is not None and Carrier(setting).path is None else None
+    module = graph.module_of(index) if index is not None else None
+    return module.path if module is not None else ""
 
 
 def _by_unknown_call(call: BackwardCall) -> Finding:
@@ -136,7 +144,8 @@ def _story(setting: Setting) -> Iterator[str]:
     if where(made):
         iteration = in_iteration(record, made)
         once = "once, " if setting.in_loop and not setting.made_in_same_pass and not iteration else ""
-        yield f"`{carrier.name}` was built {once}in {where(made)}{iteration}{_and_stored(record, carrier)}."
+        module = f" by `{path}`" if (path := _module(setting)) else ""
+        yield f"`{carrier.name}` was built {once}in {where(made)}{module}{iteration}{_and_stored(record, carrier)}."
     yield f"{opening(earlier.n)} ({when(record, earlier.place)}) freed what {node} had saved."
     onward = setting.in_loop and (later.place.iteration or 0) > (earlier.place.iteration or 0)
     again = iteration_text(record, later.place).capitalize() if onward else opening(later.n)
