@@ -42,6 +42,7 @@ class ChangedPlaces(ABC):
             nonfinite=tuple(replace(one, place=self._known(one.place)) for one in record.nonfinite),
             false_flags=tuple(replace(one, place=self.place(one.place)) for one in record.false_flags),
             moved_while_frozen=tuple(replace(one, place=self.place(one.place)) for one in record.moved_while_frozen),
+            empty_groups=tuple(replace(one, place=self.place(one.place)) for one in record.empty_groups),
             runs={n: self.run(run) for n, run in record.runs.items()},
             looks=tuple(replace(look, graph=self.graph(look.graph)) for look in record.looks),
             scenes={n: self.scene(scene) for n, scene in record.scenes.items()},

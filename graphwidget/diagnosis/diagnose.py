@@ -49,7 +49,7 @@ from graphwidget.diagnosis.findings.silences.steps import (
     thrown_away,
     without_effect,
 )
-from graphwidget.diagnosis.findings.silences.unheld import late_parameter
+from graphwidget.diagnosis.findings.silences.unheld import emptied, late_parameter
 from graphwidget.diagnosis.fixes.harm import destroys, stops_training
 from graphwidget.diagnosis.locating import located
 from graphwidget.diagnosis.main_function import seen_from_main
@@ -114,6 +114,7 @@ DETECTORS: tuple[Detector, ...] = (
     computed_parameter.find,
     false_flags.find,
     moved_while_frozen.find,
+    emptied.find,
     flat.find,
     zero_flow.find,
     gradients.find,

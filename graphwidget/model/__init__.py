@@ -48,6 +48,7 @@ from graphwidget.model.measured.lineage import (
 )
 from graphwidget.model.measured.scenes import Recomputed, RunningModule, Scene, Sight, Value
 from graphwidget.model.measured.starved import (
+    EmptyGroup,
     FalseFlag,
     KeptGradients,
     LostGradients,
@@ -100,6 +101,7 @@ __all__ = [
     "KEEPS_MEMORY",
     "KeptGradients",
     "LostGradients",
+    "EmptyGroup",
     "MovedWhileFrozen",
     "NonFiniteParameters",
     "InnerCall",

@@ -15,6 +15,7 @@ from graphwidget.model.graph.snapshot import Node, SavedTensor, Snapshot
 from graphwidget.model.measured.lineage import Lineage
 from graphwidget.model.measured.scenes import Scene
 from graphwidget.model.measured.starved import (
+    EmptyGroup,
     FalseFlag,
     KeptGradients,
     LostGradients,
@@ -368,7 +369,8 @@ class Record:
     no optimizer has held. `kept_grads`: parameters whose gradients were never cleared between steps. `lost_grads`:
     parameters whose gradients were cleared before any step used them. `nonfinite`: parameters of optimizers that are
     not finite. `false_flags`: what was to be frozen by an attribute that torch does not read. `moved_while_frozen`:
-    parameters that steps changed though they require no grad.
+    parameters that steps changed though they require no grad. `empty_groups`: groups of optimizers that have lost
+    their parameters.
     `lineage`: where values left the graph, if the program has run once more to measure that.
     """
 
@@ -390,4 +392,5 @@ class Record:
     nonfinite: tuple[NonFiniteParameters, ...] = ()
     false_flags: tuple[FalseFlag, ...] = ()
     moved_while_frozen: tuple[MovedWhileFrozen, ...] = ()
+    empty_groups: tuple[EmptyGroup, ...] = ()
     lineage: Lineage | None = None

@@ -16,6 +16,7 @@ from graphwidget import torch_internals as internals
 from graphwidget.capture.lines.provenance import NOWHERE, Provenance
 from graphwidget.capture.owners import reading
 from graphwidget.capture.writes.log import WriteLog
+from graphwidget.capture.writes.optimizers.empty_groups import EmptyGroups
 from graphwidget.capture.writes.optimizers.false_flags import FalseFlags
 from graphwidget.capture.writes.optimizers.frozen import Frozen
 from graphwidget.capture.writes.optimizers.kept_grads import KeptGrads
@@ -122,6 +123,7 @@ class OptimizerSteps:
         self.kept_grads, self.lost_grads = KeptGrads(watched, log.calls), LostGrads(watched, log.calls)
         self.zero_grads, self.nonfinite = ZeroGrads(), NonFiniteSteps(watched)
         self.false_flags, self.frozen = FalseFlags(watched), Frozen(watched)
+        self.empty_groups = EmptyGroups(watched)
 
     def install(self) -> None:
         """Begin to record steps, if torch's optimizers are loaded."""
@@ -177,6 +179,7 @@ class OptimizerSteps:
         try:
             groups = _attributes(optimizer).get("param_groups", ())
             with internals.quiet():
+                self.empty_groups.step(optimizer, groups, lambda: self.provenance.where(sys._getframe()))
                 self._compare(optimizer, [parameter for group in groups for parameter in group["params"]])
         except Exception as error:
             self.problem(error)

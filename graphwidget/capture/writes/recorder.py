@@ -125,6 +125,7 @@ class WriteRecorder:
             "nonfinite": steps.nonfinite.found(),
             "false_flags": steps.false_flags.found(),
             "moved_while_frozen": steps.frozen.found(),
+            "empty_groups": steps.empty_groups.found(),
         }
 
     def zero_grads(self) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from graphwidget.model.graph.parts import Place
 
 __all__ = [
+    "EmptyGroup",
     "FalseFlag",
     "KeptGradients",
     "LostGradients",
@@ -71,6 +72,20 @@ class FalseFlag:
     class_name: str = ""
     changed: tuple[str, ...] = ()
     steps: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyGroup:
+    """A group of an optimizer that had no parameters at its first step, where that of an earlier optimizer had some.
+
+    `place` is that first step's, `group` the position of the group, `before` how many parameters it had in the earlier
+    optimizer; `paths` names some of them, as far as they have names.
+    """
+
+    place: Place
+    group: int
+    before: int
+    paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

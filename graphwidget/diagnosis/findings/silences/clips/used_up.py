@@ -17,14 +17,14 @@ from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import CellRun, Finding, Fix, Record
 
-__all__ = ["find"]
+__all__ = ["Made", "find", "generates", "listed", "made_into_a_list"]
 
 _OF_MODULES = ("parameters", "buffers", "modules", "children")
 _OF_PYTHON = ("filter", "map", "zip", "iter", "reversed", "enumerate", "chain", "from_iterable")
 _TAKING_ALL = ("list", "tuple", "set", "sum", "max", "min", "sorted", "parameters_to_vector", *CLIPS)
 
 
-class _Made(NamedTuple):
+class Made(NamedTuple):
     """An expression that makes a generator, and its run."""
 
     run: CellRun
@@ -57,7 +57,7 @@ class _Scope(NamedTuple):
     def first_line(self) -> int:
         return self.bodies[0][1][0].lineno if self.function is not None else 0
 
-    def spot(self, one: _Made | _Use) -> tuple[int, int]:
+    def spot(self, one: Made | _Use) -> tuple[int, int]:
         """Where something stands: which cell, and its line."""
         runs = [run for run, _ in self.bodies]
         return runs.index(one.run) if one.run in runs else -1, one.line
@@ -119,7 +119,7 @@ def _use(run: CellRun, statement: ast.stmt, name: str) -> _Use | None:
     return _Use(run, statement, ".grad" in text or not calls.isdisjoint(CLIPS))
 
 
-def _pairs(scope: _Scope, made: list[_Made], uses: list[_Use]) -> Iterator[tuple[_Use, _Use]]:
+def _pairs(scope: _Scope, made: list[Made], uses: list[_Use]) -> Iterator[tuple[_Use, _Use]]:
     """Two uses, of which the second surely finds nothing; or one that stands in a loop, and the generator before it."""
     for second in (one for one in uses if one.on_gradients):
         line = second.statement.lineno
@@ -141,7 +141,7 @@ def _comes_first(scope: _Scope, first: _Use, second: _Use, around: list[ast.stmt
     return scope.spot(first) < scope.spot(second) and any(block is body for _, body in scope.bodies)
 
 
-def _made(latest: list[CellRun], scope: _Scope, name: str) -> list[_Made]:
+def _made(latest: list[CellRun], scope: _Scope, name: str) -> list[Made]:
     """The generators that a name stands for, where all its values are known; empty: it may be something else."""
     giving = [(run, one) for run, one in scope.statements() if name in syntax.targets(one)]
     function = scope.function
@@ -150,15 +150,15 @@ def _made(latest: list[CellRun], scope: _Scope, name: str) -> list[_Made]:
         made = [] if giving else _handed_in(latest, function, arguments, name)
     else:
         assigned = [(run, one) for run, one in giving if isinstance(one, ast.Assign) and len(one.targets) == 1]
-        made = [_Made(run, one.value) for run, one in assigned]
-    return made if len(giving) <= len(made) and all(_generates(latest, one.node) for one in made) else []
+        made = [Made(run, one.value) for run, one in assigned]
+    return made if len(giving) <= len(made) and all(generates(latest, one.node) for one in made) else []
 
 
-def _handed_in(latest: list[CellRun], function: ast.FunctionDef, arguments: list[str], name: str) -> list[_Made]:
+def _handed_in(latest: list[CellRun], function: ast.FunctionDef, arguments: list[str], name: str) -> list[Made]:
     """What the calls of a function give for one of its arguments; empty: it is not known of all."""
     if sum(len(syntax.defined(one.source, function.name)) for one in latest) != 1:
         return []
-    found: list[_Made] = []
+    found: list[Made] = []
     for run in latest:
         for call in syntax.calls_by_name(run.source).get(function.name, ()):
             by_name = {one.arg: one.value for one in call.keywords}
@@ -166,11 +166,11 @@ def _handed_in(latest: list[CellRun], function: ast.FunctionDef, arguments: list
             given = call.args[position] if position < len(call.args) else by_name.get(name)
             if given is None or isinstance(given, ast.Starred):
                 return []
-            found.append(_Made(run, given))
+            found.append(Made(run, given))
     return found
 
 
-def _generates(latest: list[CellRun], node: ast.expr) -> bool:
+def generates(latest: list[CellRun], node: ast.expr) -> bool:
     """Whether an expression makes a generator, which gives its values once."""
     if isinstance(node, ast.GeneratorExp):
         return True
@@ -182,13 +182,12 @@ def _generates(latest: list[CellRun], node: ast.expr) -> bool:
     return name in _OF_PYTHON
 
 
-def _of(name: str, made: list[_Made], first: _Use, second: _Use) -> Finding:
+def _of(name: str, made: list[Made], first: _Use, second: _Use) -> Finding:
     place, before = (place_of(one.run, one.statement.lineno) for one in (second, first))
     source = place_of(made[0].run, made[0].node.lineno)
     text = short(ast.unparse(made[0].node))
     earlier = "an earlier pass of its loop" if first is second else f"{short(before.source)} ({where(before)})"
-    edits = [edit for one in made for edit in _listed(one)]
-    listed = f"[{text[2:-2]}]" if isinstance(made[0].node, ast.GeneratorExp) else f"list({text[1:-1]})"
+    edits = [edit for one in made for edit in listed(one)]
     return Finding(
         "silent",
         "warning",
@@ -201,7 +200,7 @@ def _of(name: str, made: list[_Made], first: _Use, second: _Use) -> Finding:
         fixes=(
             Fix(
                 "keep_in_a_list",
-                f"Make a list of it, which can be read again: `{listed}` ({where(source)}).",
+                f"Make a list of it, which can be read again: `{made_into_a_list(made[0])}` ({where(source)}).",
                 False,
                 at(source),
                 edits=tuple(edits),
@@ -210,7 +209,13 @@ def _of(name: str, made: list[_Made], first: _Use, second: _Use) -> Finding:
     )
 
 
-def _listed(made: _Made) -> text_edit.Edits:
+def made_into_a_list(made: Made) -> str:
+    """The list, as text that may be shortened."""
+    text = short(ast.unparse(made.node))
+    return f"[{text[2:-2]}]" if isinstance(made.node, ast.GeneratorExp) else f"list({text[1:-1]})"
+
+
+def listed(made: Made) -> text_edit.Edits:
     """A list in place of a generator: around a call, or with square brackets."""
     cell, text = made.run.cell, made.run.source
     if not isinstance(made.node, ast.GeneratorExp):
