@@ -18,12 +18,16 @@ for phase in range(2):
 """
 
 
+def emptied(findings):
+    return [one for one in findings if "the group is empty" in one.headline]
+
+
 def test_a_filter_that_the_first_optimizer_has_used_up():
-    (found,) = findings_of(NETS, CHOSEN, PHASES)
-    assert "`base.weight` is in no optimizer any more" in found.headline and found.cause.cell == 2
+    (found,) = emptied(findings_of(NETS, CHOSEN, PHASES))
+    assert "`base.weight`" in found.headline and found.cause.cell == 2
     fixed = text_edit.apply(CHOSEN, found.fixes[0].edits)
     assert fixed == "chosen = list(filter(lambda p: p.dim() > 1, base.parameters()))"
-    assert not findings_of(NETS, fixed, PHASES)
+    assert not emptied(findings_of(NETS, fixed, PHASES))
 
 
 @pytest.mark.parametrize(
@@ -34,7 +38,7 @@ def test_a_filter_that_the_first_optimizer_has_used_up():
     ],
 )
 def test_a_list_is_no_matter(chosen):
-    assert not [one for one in findings_of(NETS, chosen, PHASES) if "group" in one.text]
+    assert not emptied(findings_of(NETS, chosen, PHASES))
 
 
 def test_the_empty_group_of_another_model_is_no_matter():
@@ -48,4 +52,4 @@ for bias in (True, False):
         net(x).sum().backward()
         opt.step()
 """
-    assert not [one for one in findings_of(NETS, cell) if "group" in one.text]
+    assert not emptied(findings_of(NETS, cell))

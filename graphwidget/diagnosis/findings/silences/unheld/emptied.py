@@ -48,7 +48,7 @@ def _of(record: Record, one: EmptyGroup) -> Finding:
         "silent",
         "warning",
         text,
-        f"{shown} {'is' if len(paths) == 1 else 'are'} in no optimizer any more: their group is empty.",
+        f"{shown} {'is' if len(paths) == 1 else 'are'} in no optimizer any more: the group is empty.",
         tensor=paths[0] if paths else None,
         made_at=cause,
         cause=cause,
