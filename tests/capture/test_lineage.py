@@ -386,3 +386,12 @@ def test_numbers_carry_the_cuts_before_them_through_what_python_computes(program
     assert sorted(behind(found)) == [(1, "item"), (2, "tolist")]
     assert [(one.call, one.by, one.lines[0].line) for one in found.made] == [(0, "zeros", 3)]
     opt.step()
+
+
+def test_a_matrix_of_numbers_that_happen_to_be_zero_or_one_leads_back_to_its_angle(program: Program) -> None:
+    angle = torch.zeros(1, requires_grad=True)
+    program.at(1)
+    c, s = torch.cos(angle).item(), torch.sin(angle).item()
+    program.at(2)
+    loss = (torch.tensor([[c, -s], [s, c]]) @ torch.ones(2)).sum()
+    assert behind(program.measured(loss)) == [(1, "item")]

@@ -55,16 +55,20 @@ def carrying(value: Any, cuts: tuple[Any, ...]) -> Any:
 
 def cuts_in(value: Any) -> Iterator[Any]:
     """The cuts that the numbers in a value carry."""
-    for number in numbers_in(value):
+    for number in _floats(value):
         yield from getattr(number, "cuts", ())
 
 
-def numbers_in(value: Any, depth: int = 3) -> Iterator[float]:
-    """The numbers in a value; a program has many zeros and ones, which tell nothing."""
-    if isinstance(value, float) and value not in (0.0, 1.0, -1.0):
+def numbers_in(value: Any) -> Iterator[float]:
+    """The numbers in a value by which others may be known: a program has many zeros and ones, which tell nothing."""
+    return (number for number in _floats(value) if number not in (0.0, 1.0, -1.0))
+
+
+def _floats(value: Any, depth: int = 6) -> Iterator[float]:
+    if isinstance(value, float):
         yield value
     elif depth and isinstance(value, (list, tuple)):
         for one in value:
-            yield from numbers_in(one, depth - 1)
+            yield from _floats(one, depth - 1)
     elif depth and isinstance(value, dict):
-        yield from numbers_in(list(value.values()), depth)
+        yield from _floats(list(value.values()), depth)

@@ -333,7 +333,11 @@ def _added_to(statement: ast.stmt, last: str) -> list[ast.expr]:
 
 
 def _put_into(statement: ast.stmt, last: str) -> list[ast.expr]:
-    """What a statement puts into a container of that name."""
+    """What a statement puts into a container of that name; or into an attribute whose name it computes."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if isinstance(call, ast.Call) and ast.unparse(call.func) == "setattr" and len(call.args) == 3:
+        fixed = call.args[1].value if isinstance(call.args[1], ast.Constant) else last
+        return [call.args[2]] if fixed == last else []
     if not isinstance(statement, (ast.Assign, ast.AugAssign)):
         return []
     put = list(source.targets(statement))

@@ -178,8 +178,13 @@ def _write_between(record: Record, earlier: BackwardCall, call: BackwardCall, pa
 
 
 def _cut_there(record: Record, call: BackwardCall, index: int, root: str, name: str | None, shown: str) -> _Why | None:
-    """The line that cuts off the input, as the text shows it where the measurement does not name another one."""
+    """The line that cuts off the input, as the text shows it where the measurement does not name another one.
+
+    Where it was measured that no line cuts that input off, the text means another tensor of that name.
+    """
     written, measured = _cut(record, call, root, name, shown), _as_why(cut_off(record, call, index, root, shown))
+    if measured is None and record.lineage is not None and record.lineage.call == call.n:
+        return None
     if written is not None and (measured is None or at(written.place) == at(measured.place)):
         return written
     return measured
