@@ -43,7 +43,8 @@ class UnheldLeaf:
     of the program wrote to other leaves that had a gradient. `uniform`: it is small, and all its values are equal (a
     single one is a round number), so nothing that was learned elsewhere is in it. `grows`: its `.grad` was one tensor
     whenever it was looked at, had been added to, and is not zero. `dims`: how many dimensions it has; -1: unknown.
-    `waiting`: an optimizer that has made no step holds it.
+    `waiting`: an optimizer that has made no step holds it. `thawed`: at an earlier step it was there, and required no
+    grad.
     """
 
     path: str
@@ -55,6 +56,7 @@ class UnheldLeaf:
     grows: bool = False
     dims: int = -1
     waiting: bool = False
+    thawed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

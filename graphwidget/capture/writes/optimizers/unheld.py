@@ -39,6 +39,7 @@ class _Seen:
         self.place: Place | None = None
         self.orphans: tuple[tuple[int, ...], ...] = ()
         self.waiting = False  # an optimizer that has made no step held it
+        self.thawed = False
         self.grad, self.grad_version, self.grows = weakref.ref(grad), version_of(grad), True
 
     def again(self, grad: Any) -> None:
@@ -61,6 +62,7 @@ class Unheld:
         self._groups: dict[int, tuple[int, ...]] = {}  # id of an optimizer -> what was seen of its parameters
         self._optimizers: dict[int, weakref.ref[Any]] = {}
         self._seen: dict[int, _Seen] = {}
+        self._frozen: dict[int, Callable[[], Any]] = {}  # parameters that required no grad at a look
         self._steps = 0  # since the beginning
         self._beginnings = 0
 
@@ -123,6 +125,8 @@ class Unheld:
         new = False
         for at, ref in enumerate(self.watched.refs):
             leaf = ref()
+            if leaf is not None and not internals.requires_grad(leaf) and issubclass(type(leaf), torch.nn.Parameter):
+                self._frozen[id(leaf)] = ref
             if leaf is None or not internals.requires_grad(leaf) or internals.is_view(leaf) or self._is_held(leaf):
                 continue
             is_leaf, grad = internals.leaf_and_grad(leaf)
@@ -132,6 +136,7 @@ class Unheld:
             if seen is None or seen.leaf() is not leaf:
                 if len(self._seen) < MAX_LEAVES:
                     self._seen[id(leaf)] = _Seen(leaf, self.watched.paths[at], grad)
+                    self._seen[id(leaf)].thawed = self._frozen.get(id(leaf), _gone)() is leaf
                     new = True
                 continue
             seen.again(grad)
@@ -170,9 +175,12 @@ class Unheld:
                 uniform = leaf is not None and _is_uniform(leaf)
                 grows = seen.grows and leaf is not None and is_zero(internals.leaf_and_grad(leaf)[1]) is False
                 dims = len(internals.shape_of(leaf)) if leaf is not None else -1
-                facts = (seen.orphans, seen.parameter, by_hand, uniform, grows, dims, waiting)
+                facts = (seen.orphans, seen.parameter, by_hand, uniform, grows, dims, waiting, seen.thawed)
                 found.append(UnheldLeaf(seen.path, seen.place, *facts))
         return tuple(found)
+
+
+def _gone() -> None: ...
 
 
 def _held_by_any_optimizer() -> frozenset[int]:

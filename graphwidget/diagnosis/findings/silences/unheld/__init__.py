@@ -3,8 +3,9 @@
 Leaves may be left out on purpose. So a warning needs a reason: parameters in a container of Python's that no module
 registers; a tensor as an attribute of a module that is no parameter; an optimizer that was made of all parameters of a
 module, of which the leaf is one now; parameters that only an optimizer holds; parameters that were collected for an
-optimizer and handed to nothing; a loop that sorts parameters into groups by tests, of which none holds for the leaf; or
-a tensor of one value, made to require grad, whose gradient adds up and has no use.
+optimizer and handed to nothing; parameters that were frozen at earlier steps; a loop that sorts parameters into groups
+by tests, of which none holds for the leaf; or a tensor of one value, made to require grad, whose gradient adds up and
+has no use.
 Of other modules that the loss trains and no optimizer holds it is an information, unless they were never trained.
 
 What an optimizer holds that has made no step is another matter: it may have been going to, before an error.
@@ -27,6 +28,7 @@ from graphwidget.diagnosis.findings.silences.unheld.replaced import (
     made_too_early,
     optimizers_made,
 )
+from graphwidget.diagnosis.findings.silences.unheld.thawed import thawed_later
 from graphwidget.diagnosis.findings.silences.unheld.ungrouped import fits_no_test, in_no_group, sortings
 from graphwidget.diagnosis.findings.silences.unheld.waiting import without_a_step
 from graphwidget.model import Finding, Record, UnheldLeaf
@@ -38,6 +40,7 @@ def find(record: Record) -> Iterator[Finding]:
     """Yield one finding for the leaves of each reason."""
     contained: dict[int, tuple[Line, list[UnheldLeaf]]] = {}
     left: list[UnheldLeaf] = []
+    thawed: list[UnheldLeaf] = []
     yield from without_a_step(record, [leaf for leaf in record.unheld if leaf.waiting])
     for leaf in record.unheld:
         if leaf.waiting:
@@ -75,10 +78,14 @@ def find(record: Record) -> Iterator[Finding]:
         if len(found) == 1 or (found and leaf.orphans):
             maker = found[0] if len(found) == 1 else None
             made.setdefault(id(maker and maker.statement), (maker, []))[1].append(leaf)
+        elif leaf.thawed and not leaf.by_hand:
+            thawed.append(leaf)
         elif len(makers) <= 1 and not is_meant(record, next(iter(makers), None), leaf):
             others.append(leaf)
     for maker, leaves in made.values():
         yield made_too_early(record, maker, leaves)
+    if thawed:
+        yield thawed_later(record, thawed)
     told = record.idle or any(call.result == "raised" for call in record.calls)
     if others and not told:  # beside an error, or a step that changes nothing, it would distract
         yield from left_out(record, next(iter(makers), None), others)
