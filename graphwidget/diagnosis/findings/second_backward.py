@@ -73,7 +73,8 @@ def _names(setting: Setting, carriers: tuple[str, ...]) -> tuple[str, ...]:
     block = keeper(setting) if carrier.path is None else None
     if block is not None:
         return (*(ast.unparse(item.context_expr) for item in block[1].items), *filter(None, [_module(setting)]))
-    first = (setting.root_name,) if setting.reuse.same_root else (carrier.name,) if carrier.path is not None else ()
+    named = carrier.path is not None and not setting.reuse.same_root
+    first = (carrier.name,) if named else (setting.root_name,)
     return tuple(dict.fromkeys((*first, *map(spoken, carriers))))
 
 
