@@ -21,6 +21,7 @@ from graphwidget.diagnosis.fixes.remedies import (
     reading,
     reading_where_saved,
     scoped,
+    taken_as_a_copy,
     written_as,
 )
 from graphwidget.diagnosis.fixes.rerun.plan import rerun
@@ -267,12 +268,12 @@ def _remedies(
             yield copied(write, cell, view.lineno, (str(tensor),), made, (str(name),))
             return
         keeps = f" Then `{tensor}` keeps its values."
-    for remedy in _at_the_write(record, call, graph, write, written):
+    for remedy in _at_the_write(record, call, graph, write, written, tensor):
         yield replace(remedy, sentence=remedy.sentence + keeps)
 
 
 def _at_the_write(
-    record: Record, call: BackwardCall, graph: Snapshot, write: Write, written: tuple[str, ...]
+    record: Record, call: BackwardCall, graph: Snapshot, write: Write, written: tuple[str, ...], tensor: str | None
 ) -> Iterator[Remedy]:
     """Remedies in the line that writes, or that makes the writing module; `written`: what is modified there."""
     cell, line = Cells.of(record).text(write.place.cell), write.place.line or 0
@@ -289,7 +290,12 @@ def _at_the_write(
         sentence = f"Make it with `inplace=False` (In[{spot[0]}], line {spot[1]})."
     saved_there, saved_before = _saves_what_it_writes(record, call, graph, write)
     copying = inplace_statements.reading_copies(write.by, written) if saved_there and not rewritten else ""
-    if copying:
+    taken = None
+    if saved_there and not rewritten and not copying and not saved_before:
+        taken = taken_as_a_copy(record, write, written, tensor)
+    if taken is not None:
+        yield taken
+    elif copying:
         yield reading(record, write, written, copying, by, saved_before)
     elif rewritten or saved_there:
         names = (("module", module),) if module else tuple(scoped(cell, line, name) for name in written or ("",))

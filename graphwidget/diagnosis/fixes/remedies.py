@@ -29,6 +29,7 @@ __all__ = [
     "reading",
     "reading_where_saved",
     "scoped",
+    "taken_as_a_copy",
     "written_as",
 ]
 
@@ -156,6 +157,26 @@ def reading(
     line = Cells.of(record).beginning(spot)
     lines = frozenset([line] if line is not None else [])
     return Remedy("clone_before_inplace", sentence, spot, edits, write, scopes, saved_before, lines, written)
+
+
+def taken_as_a_copy(record: Record, write: Write, written: tuple[str, ...], tensor: str | None) -> Remedy | None:
+    """Take a copy where a name gets the part that a write reads: ``prev = table[t - 1].clone()``."""
+    spot, cells = at(write.place), Cells.of(record)
+    if spot is None or tensor is None or not tensor.isidentifier() or tensor in written:
+        return None
+    text = cells.text(spot[0])
+    made = [one for one in source.bindings(text, tensor, spot[1]) if isinstance(one, ast.Assign)]
+    parts = inplace_statements.parts_read(made[-1], written) if made else []
+    line = cells.beginning(spot)
+    if not parts or line is None or list(source.targets(made[-1])) != [tensor] or made[-1].value not in parts:
+        return None
+    edits = text_edit.insert_behind(spot[0], text, made[-1].value, ".clone()")
+    sentence = (
+        f"Take a copy: {short(text_edit.new_text(text, edits))} (In[{spot[0]}], line {made[-1].lineno}), as "
+        f"{short(write.by)} writes to what `{tensor}` is a part of."
+    )
+    place = (spot[0], made[-1].lineno)
+    return Remedy("clone_before_inplace", sentence, place, edits, write, (), False, frozenset([line]), written)
 
 
 def reading_where_saved(
