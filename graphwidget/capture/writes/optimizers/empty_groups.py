@@ -6,7 +6,7 @@ A filter, or another generator, that is given to two optimizers gives its values
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from graphwidget.capture.writes.watched import WatchedTensors
@@ -19,17 +19,20 @@ MOST_PARAMETERS = 20  # of a group that are known
 
 
 class _Seen:
-    """An optimizer, how many parameters its groups had at its first step, and some of them."""
+    """An optimizer, how many parameters its groups had at its first step, and the ids of some of them.
+
+    No references, not even weak ones: a tensor that has some cannot be swapped by ``module.to``.
+    """
 
     def __init__(self, optimizer: Any, groups: Sequence[Any]) -> None:
         self.optimizer = weakref.ref(optimizer)
         self.sizes = [len(group["params"]) for group in groups]
-        self.some = [[weakref.ref(one) for one in group["params"][:MOST_PARAMETERS]] for group in groups]
+        self.some = [list(map(id, group["params"][:MOST_PARAMETERS])) for group in groups]
 
     def shares(self, other: _Seen) -> bool:
         """Whether both have a parameter in common: two models may well have other groups."""
-        own = {id(one) for group in self.some for ref in group if (one := ref()) is not None}
-        return any(id(ref()) in own for group in other.some for ref in group)
+        own = {one for group in self.some for one in group}
+        return any(one in own for group in other.some for one in group)
 
 
 class EmptyGroups:
@@ -37,29 +40,29 @@ class EmptyGroups:
 
     def __init__(self, watched: WatchedTensors) -> None:
         self.watched = watched
-        self._seen: dict[int, _Seen] = {}
-        self._found: list[tuple[Place, int, _Seen]] = []
+        self._seen: list[_Seen] = []
+        self._known: dict[int, weakref.ref[Any]] = {}
+        self._found: dict[int, EmptyGroup] = {}
 
     def step(self, optimizer: Any, groups: Sequence[Any], where: Callable[[], Place]) -> None:
         """Note a step."""
-        known = self._seen.get(id(optimizer))
-        if (known is not None and known.optimizer() is optimizer) or len(self._seen) >= MOST:
+        known = self._known.get(id(optimizer))
+        if (known is not None and known() is optimizer) or len(self._seen) >= MOST:
             return
         new = _Seen(optimizer, groups)
         for at, size in enumerate(new.sizes):
-            like = [one for one in self._seen.values() if len(one.sizes) == len(new.sizes) and one.sizes[at]]
-            if size == 0 and like and new.shares(like[-1]):
-                self._found.append((where(), at, like[-1]))
-        if known is not None:  # it is gone, and its `id` is another's
-            self._seen[-len(self._seen)] = known
-        self._seen[id(optimizer)] = new
+            like = [one for one in self._seen if len(one.sizes) == len(new.sizes) and one.sizes[at]]
+            paths = self._alive(like[-1].some[at]) if size == 0 and like and new.shares(like[-1]) else ()
+            if paths and at not in self._found:
+                self._found[at] = EmptyGroup(where(), at, like[-1].sizes[at], paths)
+        self._known[id(optimizer)] = new.optimizer
+        self._seen.append(new)
+
+    def _alive(self, ids: Collection[int]) -> tuple[str, ...]:
+        """The names of those parameters that are still there."""
+        pairs = zip(self.watched.refs, self.watched.paths)
+        return tuple(path for ref, path in pairs if (one := ref()) is not None and id(one) in ids)
 
     def found(self) -> tuple[EmptyGroup, ...]:
-        """The first optimizer with such a group, for each group."""
-        first: dict[int, EmptyGroup] = {}
-        for place, at, before in self._found:
-            alive = [one for ref in before.some[at] if (one := ref()) is not None]
-            paths = tuple(filter(None, map(self.watched.name, alive)))
-            if alive:
-                first.setdefault(at, EmptyGroup(place, at, before.sizes[at], paths))
-        return tuple(first.values())
+        """The first such group of each position."""
+        return tuple(self._found.values())

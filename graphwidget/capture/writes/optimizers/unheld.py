@@ -62,7 +62,7 @@ class Unheld:
         self._groups: dict[int, tuple[int, ...]] = {}  # id of an optimizer -> what was seen of its parameters
         self._optimizers: dict[int, weakref.ref[Any]] = {}
         self._seen: dict[int, _Seen] = {}
-        self._frozen: dict[int, Callable[[], Any]] = {}  # parameters that required no grad at a look
+        self._frozen: set[tuple[int, str]] = set()  # ids and paths of parameters that required no grad at a look
         self._steps = 0  # since the beginning
         self._beginnings = 0
 
@@ -126,7 +126,8 @@ class Unheld:
         for at, ref in enumerate(self.watched.refs):
             leaf = ref()
             if leaf is not None and not internals.requires_grad(leaf) and issubclass(type(leaf), torch.nn.Parameter):
-                self._frozen[id(leaf)] = ref
+                if len(self._frozen) < MAX_HELD:
+                    self._frozen.add((id(leaf), self.watched.paths[at]))
             if leaf is None or not internals.requires_grad(leaf) or internals.is_view(leaf) or self._is_held(leaf):
                 continue
             is_leaf, grad = internals.leaf_and_grad(leaf)
@@ -136,7 +137,7 @@ class Unheld:
             if seen is None or seen.leaf() is not leaf:
                 if len(self._seen) < MAX_LEAVES:
                     self._seen[id(leaf)] = _Seen(leaf, self.watched.paths[at], grad)
-                    self._seen[id(leaf)].thawed = self._frozen.get(id(leaf), _gone)() is leaf
+                    self._seen[id(leaf)].thawed = (id(leaf), self.watched.paths[at]) in self._frozen
                     new = True
                 continue
             seen.again(grad)
@@ -178,9 +179,6 @@ class Unheld:
                 facts = (seen.orphans, seen.parameter, by_hand, uniform, grows, dims, waiting, seen.thawed)
                 found.append(UnheldLeaf(seen.path, seen.place, *facts))
         return tuple(found)
-
-
-def _gone() -> None: ...
 
 
 def _held_by_any_optimizer() -> frozenset[int]:
