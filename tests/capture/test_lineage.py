@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import json
+import pickle
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -395,3 +397,11 @@ def test_a_matrix_of_numbers_that_happen_to_be_zero_or_one_leads_back_to_its_ang
     program.at(2)
     loss = (torch.tensor([[c, -s], [s, c]]) @ torch.ones(2)).sum()
     assert behind(program.measured(loss)) == [(1, "item")]
+
+
+def test_a_number_that_carries_cuts_is_copied_and_saved_as_a_plain_one(program: Program) -> None:
+    program.at(1)
+    number = (torch.ones(1, requires_grad=True) * 0.7).item()
+    assert type(number) is not float  # it carries
+    for other in (copy.deepcopy(number), pickle.loads(pickle.dumps(number)), json.loads(json.dumps(number))):
+        assert type(other) is float and other == number

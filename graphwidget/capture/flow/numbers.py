@@ -22,6 +22,10 @@ class _Taken(float):
     __slots__ = ("cuts",)
     cuts: tuple[Any, ...]
 
+    def __reduce_ex__(self, protocol: Any) -> tuple[type[float], tuple[float]]:
+        """Copied, saved or sent elsewhere, it is a plain number: a program may do that with what `item` returns."""
+        return float, (float(self),)
+
 
 def _of(value: Any, cuts: Iterable[Any]) -> Any:
     found = _Taken(value)
