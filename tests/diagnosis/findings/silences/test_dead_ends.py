@@ -106,6 +106,8 @@ def test_a_term_that_an_object_of_another_cell_has_cut_off(cut, mode):
         "loss = loss + torch.ones(1).mean()",  # of nothing that is trained
         "loss = loss + h.mean() - h.mean().detach()",
         "loss = loss * smooth(h)",  # a weight
+        "loss = loss - smooth(loss.expand(3))",  # a baseline of the loss itself
+        "centred = loss - smooth(h)\n    loss = centred",  # one of two, and it is not known which
     ],
 )
 def test_a_term_that_is_meant_as_a_constant_or_is_none(added):

@@ -77,7 +77,9 @@ def _of(record: Record, call: BackwardCall, place: Place, statement: ast.stmt, t
     own = set(syntax.targets(statement))  # ``loss = loss + penalty``
     added = [one.node for one in terms.addends(statement) if ast.unparse(one.node) not in own]
     added = [one for one in added if not isinstance(one, ast.Constant)]
-    if not cuts or not added or any(_is_said(cut, place, added[0]) for cut in cuts):
+    beside = {name for name in own if added and name in syntax.paths_read(ast.Expr(added[0]))}
+    # Of several terms it is not known which it is. What is made of the loss itself is a baseline of it.
+    if not cuts or len(added) != 1 or beside or any(_is_said(cut, place, added[0]) for cut in cuts):
         return None
     cause, shown = cause_of(record, cuts[0]), short(ast.unparse(added[0]))
     cut = cause.place or place_of(cuts[0].run, cuts[0].statement.lineno)
