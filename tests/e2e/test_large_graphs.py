@@ -30,6 +30,8 @@ def settle(notebook, widget):
     """Wait until the picture is the newest one, and drawn."""
     newest = "str(max(w._serial for w in __import__('ipywidgets').Widget.widgets.values() if hasattr(w, '_serial')))"
     wait_for(lambda: widget.get_attribute("data-serial") == notebook.kernel.eval(newest), 30, "the newest picture")
+    # A view draws again once it knows its room and its fonts.
+    widget.locator("svg.gw-tree:not([aria-busy])").first.wait_for(state="attached")
     notebook.page.evaluate(PAINTED)
 
 

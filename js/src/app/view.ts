@@ -60,6 +60,7 @@ export class View {
       () => this.#picture,
       () => this.#showPanels(),
       failed,
+      (on) => this.#canvas.draws(on),
     );
     this.#store = new Store((need) => {
       // Marks of a forecast must not move the button that the pointer asks with.

@@ -435,6 +435,11 @@ export class Canvas {
     setAttribute(this.#svg, "aria-label", words);
   }
 
+  /** `on`: another drawing will replace the one on screen. */
+  draws(on: boolean): void {
+    setAttribute(this.#svg, "aria-busy", on && "true");
+  }
+
   /** Colours have changed. */
   repaint(): void {
     this.#bitmap.forget();

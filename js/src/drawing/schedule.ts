@@ -19,17 +19,26 @@ export class Schedule {
   readonly #drawer: () => Drawer;
   readonly #showPanels: () => void;
   readonly #failed: (error: unknown) => void;
+  readonly #draws: (on: boolean) => void;
   /** Task of the next frame, as a position in `NEEDS`; -1: none. */
   #need = -1;
   /** Task after the drawing in progress, as a position in `NEEDS`. */
   #next = 0;
-  #draws = false;
+  #inProgress = false;
 
-  constructor(signal: AbortSignal, drawer: () => Drawer, showPanels: () => void, failed: (error: unknown) => void) {
+  /** `draws`: told whether a drawing is in progress or asked for. */
+  constructor(
+    signal: AbortSignal,
+    drawer: () => Drawer,
+    showPanels: () => void,
+    failed: (error: unknown) => void,
+    draws: (on: boolean) => void,
+  ) {
     this.#signal = signal;
     this.#drawer = drawer;
     this.#showPanels = showPanels;
     this.#failed = failed;
+    this.#draws = draws;
   }
 
   /** Whether the picture in progress is still the newest. */
@@ -38,6 +47,7 @@ export class Schedule {
   ask(need: Need): void {
     const idle = this.#need < 0;
     this.#need = Math.max(this.#need, NEEDS.indexOf(need));
+    if (this.#need > 0) this.#draws(true);
     if (idle) requestAnimationFrame(() => this.#answer());
   }
 
@@ -51,8 +61,8 @@ export class Schedule {
 
   /** Draws until nothing has changed during a drawing. */
   async #drawAll(): Promise<void> {
-    if (this.#draws) return;
-    this.#draws = true;
+    if (this.#inProgress) return;
+    this.#inProgress = true;
     while (this.#next > 0) {
       const need = NEEDS[this.#next];
       this.#next = 0;
@@ -63,6 +73,7 @@ export class Schedule {
         this.#failed(error);
       }
     }
-    this.#draws = false;
+    this.#inProgress = false;
+    this.#draws(this.#need > 0);
   }
 }

@@ -72,6 +72,7 @@ export class Lens {
         changed();
       },
       failed,
+      (on) => this.canvas.draws(on),
     );
     this.canvas = new Canvas(root, signal, {
       ...events,

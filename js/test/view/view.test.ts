@@ -30,6 +30,21 @@ test("one item is the tab stop and all others can be focused", async () => {
   expect(stops.filter((stop) => stop !== "0" && stop !== "-1")).toEqual([]);
 });
 
+test("the picture is busy until the drawing that was asked for is on screen", async () => {
+  view = await show(reused());
+  const tree = view.one("[role=tree]");
+  expect(tree.getAttribute("aria-busy")).toBe(null);
+  const seen: (string | null)[] = [];
+  const observer = new MutationObserver(() => seen.push(tree.getAttribute("aria-busy")));
+  observer.observe(tree, { attributeFilter: ["aria-busy"] });
+  view.kernel.story = trunk();
+  view.kernel.publish();
+  await view.settle();
+  observer.disconnect();
+  expect([seen[0], seen.at(-1)]).toEqual(["true", null]);
+  expect(node(view, "ReluBackward0").length).toBeGreaterThan(0);
+});
+
 test("focusing a button forecasts both calls, and marks what would be freed", async () => {
   view = await show(trunk());
   const button = view.button("loss1.backward()");
