@@ -430,7 +430,7 @@ class _Reader:
 
     def _owners(self) -> tuple[Owner, ...]:
         return tuple(
-            Owner(holding.path, at, seed.number, holding.kind, holding.containers, holding.bounded)
+            Owner(holding.path, at, seed.number, holding.kind, holding.containers, holding.bounded, holding.anchor)
             for seed, holding in self.owned
             if seed.node is not None and (at := self.walk.at(seed.node)) is not None
         )

@@ -22,7 +22,7 @@ _LENGTHS: dict[type, Callable[[Any], int]] = {cls: cls.__len__ for cls in (list,
 class PathStep:
     """The last step of a path, linked to the step before it. The text is built only when a tensor is found."""
 
-    __slots__ = "depth expression hidden key kind owner parent registered spell text tier".split()
+    __slots__ = "anchor depth expression hidden key kind owner parent registered spell text tier".split()
 
     def __init__(self, parent: PathStep, reader: Reader, key: Any, owner: Any) -> None:
         self.parent: PathStep | None = parent
@@ -32,6 +32,7 @@ class PathStep:
         self.registered = reader.tier == REGISTERED
         self.depth: int = parent.depth + 1
         self.text: str | None = None
+        self.anchor = 0  # the identity of the object whose class the text begins with
         self.expression = False
         self.hidden = False  # the text goes through a private attribute of a library's object
 
@@ -40,28 +41,29 @@ class PathStep:
         """Return the first step of a path: a variable, a local of a frame, an output."""
         step = cls.__new__(cls)
         step.parent, step.kind, step.depth, step.text, step.expression = None, kind, 0, path, expression
-        step.tier, step.registered, step.hidden = PLAIN, False, False
+        step.tier, step.registered, step.hidden, step.anchor = PLAIN, False, False, 0
         return step
 
     def path(self) -> str:
         """Return the whole path as text.
 
         An object that only private attributes of a library lead to has the name of its class: a model is
-        ``Net(…)`` in ``Net(…).fc1.weight``, and not ``trainer._connector._model``.
+        ``Net(…)`` in ``Net(…).fc1.weight``, and not ``trainer._connector._model``. `anchor` tells two of them apart.
         """
         chain: list[PathStep] = []
         step = self
         while step.text is None and step.parent is not None:
             chain.append(step)
             step = step.parent
-        text, expression, hidden = step.text or "", step.expression, step.hidden
+        text, expression, hidden, anchor = step.text or "", step.expression, step.hidden, step.anchor
         for step in reversed(chain):
             if hidden and is_own_class(type(step.owner)):
                 text, expression, hidden = f"{type(step.owner).__name__}(…)", False, False
+                anchor = id(step.owner)
             text, is_expression = step.spell(text, step.key, step.owner)
             hidden = hidden or (_is_private(step.key) and not is_own_class(type(step.owner)))
             expression = expression and is_expression
-            step.text, step.expression, step.hidden = text, expression, hidden
+            step.text, step.expression, step.hidden, step.anchor = text, expression, hidden, anchor
         return text
 
 

@@ -65,6 +65,8 @@ class Holding:
         The path with the lowest rank is the tensor's name; see `paths.rank_of`.
     bounded
         Whether it is in a `deque` with a `maxlen`.
+    anchor
+        Identity of the object that the class name stands for with which the path begins; 0: none does.
     """
 
     path: str
@@ -75,6 +77,7 @@ class Holding:
     containers: tuple[tuple[str, int], ...] = ()
     rank: tuple[int, ...] = (0,)
     bounded: bool = False
+    anchor: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -235,7 +238,8 @@ class _Searcher:
         path, inside = step.path(), containers_of(step)
         inside = self.containers.setdefault(inside, inside)
         leaf, expression = reading.is_leaf(tensor), step.expression
-        holdings[at : at + 1] = [Holding(path, step.kind, tensor, leaf, expression, inside, rank, is_bounded(step))]
+        bounded, anchor = is_bounded(step), step.anchor
+        holdings[at : at + 1] = [Holding(path, step.kind, tensor, leaf, expression, inside, rank, bounded, anchor)]
 
     def run(self) -> None:
         """Search all parts in the queue, until the time is up."""
@@ -315,17 +319,17 @@ def _in_order(holdings: list[Holding], namespace: dict[str, Any]) -> list[Holdin
     """
     age = {name: at for at, (name, _) in enumerate(items_of(namespace))}
     holdings.sort(key=lambda h: (h.rank, age.get(h.path, 0) if h.is_leaf else 0, len(h.path), h.path))
-    paths: set[str] = set()
+    paths: set[tuple[int, str]] = set()
     in_traceback: set[int] = set()
     named: set[int] = set()
     kept = []
     for holding in holdings:
-        key = id(holding.tensor)
-        if holding.path in paths or (holding.kind == "traceback" and key in in_traceback):
+        key, path = id(holding.tensor), (holding.anchor, holding.path)
+        if path in paths or (holding.kind == "traceback" and key in in_traceback):
             continue
         if holding.path.startswith(LAST_RESULT) and key in named:
             continue  # the next cell replaces it anyway
-        paths.add(holding.path)
+        paths.add(path)
         named.add(key)
         if holding.kind == "traceback":
             in_traceback.add(key)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from graphwidget.diagnosis.fixes import leak as leak_fixes
 from graphwidget.diagnosis.reuse.loops import ENOUGH, MANY, Line, iterations_below, lines_of
@@ -49,7 +49,7 @@ def find(record: Record) -> Iterator[Finding]:
     """Findings for what piles up in variables now, and for what piled up in functions that have returned since."""
     reported: set[str | int] = set()
     lasting: set[int] = set()  # uids of what is kept between the passes, and after them
-    for pile in _piles(record, record.snapshot):
+    for pile in _of_one_class(_piles(record, record.snapshot)):
         reported |= _known_by(pile)
         lasting |= {pile.graph.uid[index] for index in pile.inside}
         yield _finding(record, pile, None)
@@ -60,6 +60,18 @@ def find(record: Record) -> Iterator[Finding]:
             if _of_its_own(pile, lasting) and _got_more(record, look, pile) and known.isdisjoint(_known_by(pile)):
                 reported |= _known_by(pile)
                 yield _finding(record, pile, look)
+
+
+def _of_one_class(piles: Iterable[Pile]) -> Iterator[Pile]:
+    """Piles, where those of several objects of one class that no variable leads to are one."""
+    groups: dict[object, list[Pile]] = defaultdict(list)
+    for pile in piles:
+        groups[pile.paths if pile.owners[0].anchor else id(pile)].append(pile)
+    for one, *more in groups.values():
+        both = [one, *more]
+        owners = tuple(owner for pile in both for owner in pile.owners)
+        inside, iterations = (frozenset().union(*sets) for sets in zip(*((p.inside, p.iterations) for p in both)))
+        yield replace(one, owners=owners, inside=inside, iterations=iterations, alone=all(p.alone for p in both))
 
 
 def _nodes_that_a_call_failed_to_run(record: Record) -> set[str | int]:
@@ -193,25 +205,30 @@ def _containers(
     owners: list[Owner], below: dict[int, frozenset[int]]
 ) -> Iterator[tuple[tuple[str, ...], tuple[Owner, ...]]]:
     """Piles of containers whose elements together reach many iterations; of nested ones the inner, if alone."""
-    groups: dict[str, list[Owner]] = defaultdict(list)
+    groups: dict[tuple[int, str], list[Owner]] = defaultdict(list)
     for owner in owners:
         for bracket in re.finditer(r"\[", owner.path):
-            groups[owner.path[: bracket.start()]].append(owner)
-    count = {path: len(frozenset().union(*(below[owner.node] for owner in held))) for path, held in groups.items()}
-    piling = sorted((path for path in groups if count[path] >= ENOUGH), key=len)
-    covered: set[str] = set()
+            groups[owner.anchor, owner.path[: bracket.start()]].append(owner)
+    count = {one: len(frozenset().union(*(below[owner.node] for owner in held))) for one, held in groups.items()}
+    piling = sorted((one for one in groups if count[one] >= ENOUGH), key=lambda one: len(one[1]))
+    covered: set[tuple[int, str]] = set()
     for outer in piling:
         if outer in covered:
             continue
-        path = outer
+        at = outer
         while True:
-            inner = [p for p in piling if p.startswith(f"{path}[") and p != path]
+            inner = [one for one in piling if _is_in(one, at)]
             covered.update(inner)
-            nearest = [p for p in inner if not any(p.startswith(f"{q}[") for q in inner)]
-            if len(nearest) != 1 or 2 * count[nearest[0]] < count[path]:
+            nearest = [one for one in inner if not any(_is_in(one, other) for other in inner)]
+            if len(nearest) != 1 or 2 * count[nearest[0]] < count[at]:
                 break
-            path = nearest[0]
-        yield (path,), tuple(groups[path])
+            at = nearest[0]
+        yield (at[1],), tuple(groups[at])
+
+
+def _is_in(one: tuple[int, str], other: tuple[int, str]) -> bool:
+    """Whether a container, by its anchor and path, is an element of another one, or deeper inside."""
+    return one[0] == other[0] and one[1].startswith(f"{other[1]}[")
 
 
 # ------------------------------------------------------------------ kept on purpose
@@ -223,8 +240,11 @@ def _grows(record: Record, graph: Snapshot, path: str, held: tuple[Owner, ...]) 
     A container that dropped some elements and kept others has a bound; so has one that always had the same number.
     """
     pairs: list[tuple[set[int], set[int]]] = []
+    at = (held[0].anchor, path)
     for looks in _looks_of_lines(record):  # those of one line look equally far back
-        seen = [{one.graph.uid[o.node] for o in one.graph.owners if o.path.startswith(f"{path}[")} for one in looks]
+        seen = [
+            {one.graph.uid[o.node] for o in one.graph.owners if _is_in((o.anchor, o.path), at)} for one in looks
+        ]
         stages = [stage for stage in (*seen, {graph.uid[owner.node] for owner in held}) if stage]
         pairs += zip(stages, stages[1:])
     if any(now & then and then - now for then, now in pairs):

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from graphwidget.diagnosis.findings.piles import Pile
 
 _CLEARS_GRADS = re.compile(r"\.grad = None|\bdel .*\.grad\b|\.zero_grad\((?!.*set_to_none=False)")
-_HOOKS = re.compile(r"\._\w*hooks\b")  # where tensors and modules keep their hooks
 _REGISTERS = re.compile(r"register_\w*hook")
 _DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp, ast.IfExp, ast.BoolOp)
 _NONE = "No gradient flows back through it."
@@ -155,8 +154,8 @@ def _function_at(run: CellRun, line: int) -> int:
 
 
 def _remove_hooks(record: Record, pile: Pile) -> Fix | None:
-    """Remove the hooks that each pass registers anew: what they refer to is not put there by any line."""
-    if not _HOOKS.search(pile.name):
+    """Remove the hooks that each pass registers anew: nothing but them refers to what they keep."""
+    if not all(owner.kind == "hook" for owner in pile.owners):
         return None
     registering = [
         (run, call)

@@ -336,6 +336,7 @@ class Owner:
     `kind`: variable, element, attribute, closure, frame, generator, out, traceback, grad, hook, other.
     `containers`: name of the type and length of the container that an element is in, and of the one around that.
     `bounded`: it is in a queue with a small `maxlen`, or in one that is full and lets the oldest go.
+    `anchor`: identity of the object that a class name stands for with which the path begins (``Net(…).h``); 0: none.
 
     Examples
     --------
@@ -353,6 +354,7 @@ class Owner:
     kind: str = "variable"
     containers: tuple[tuple[str, int], ...] = ()
     bounded: bool = False
+    anchor: int = 0
 
 
 @dataclass(frozen=True, slots=True)
