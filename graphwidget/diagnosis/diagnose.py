@@ -23,7 +23,8 @@ from graphwidget.diagnosis.findings import (
 )
 from graphwidget.diagnosis.findings.refusals import checkpoints, inference, out_of_memory, replicas, unexplained
 from graphwidget.diagnosis.findings.refusals.checks import checks
-from graphwidget.diagnosis.findings.refusals.gradients import not_a_number, types_apart, unlike, unused, without_formula
+from graphwidget.diagnosis.findings.refusals.gradients import not_a_number, types_apart, unlike, without_formula
+from graphwidget.diagnosis.findings.refusals.unused_inputs import unused
 from graphwidget.diagnosis.findings.refusals.user_code import custom_functions, hooks, inner_calls, own_code
 from graphwidget.diagnosis.findings.silences import (
     computed_parameter,

@@ -20,6 +20,7 @@ __all__ = [
     "gradients_unseen",
     "in_backward",
     "is_fake",
+    "is_mapped",
     "nested",
     "hide_from_compile",
     "unwrap_engine",
@@ -229,6 +230,18 @@ def is_fake(tensors: Sequence[Any]) -> bool:
     return False
 
 
+def is_mapped(tensor: Any) -> bool:
+    """Whether a tensor stands for one of each element that `vmap` maps over, perhaps within other transforms."""
+    while _is_transformed(tensor):
+        if _is_batched(tensor):
+            return True
+        inner = _unwrapped(tensor)
+        if inner is tensor:
+            return False
+        tensor = inner
+    return False
+
+
 _no: Callable[[Any], bool] = lambda tensor: False  # noqa: E731
 _is_transformed: Callable[[Any], bool] = find(
     "torch._C._functorch.is_functorch_wrapped_tensor",
@@ -239,4 +252,14 @@ _is_functional: Callable[[Any], bool] = find(
     "torch._is_functional_tensor",
     "Backward calls inside torch's own tracing are recorded like the user's own.",
     _no,
+)
+_is_batched: Callable[[Any], bool] = find(
+    "torch._C._functorch.is_batchedtensor",
+    "Which tensors are mapped, in a function that `vmap` refused, is unknown: a fix has no edit.",
+    _no,
+)
+_unwrapped: Callable[[Any], Any] = find(
+    "torch._C._functorch.get_unwrapped",
+    "Which tensors are mapped, in a function that `vmap` refused within `grad`, is unknown: a fix has no edit.",
+    lambda tensor: tensor,
 )

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from graphwidget.diagnosis.fixes import CHOICES
+from graphwidget.diagnosis.source.paths import local
 from graphwidget.model import BackwardCall, Finding, Fix, TextEdit, Trial, bytes_text
 from graphwidget.trials.account import Account, Raised
 from graphwidget.trials.rerun import Edited, Rerun
@@ -250,13 +251,13 @@ def _starved(before: Account, after: Account, finding: Finding, call: BackwardCa
     moved = before.moved or after.moved  # what is no parameter of an optimizer was not trained before either
     trained = [path for path in before.reached if not moved or path in moved]
     if fix.id == "freeze":  # which is to take their gradients from some
-        trained = [path for path in trained if path not in fix.starves]
+        trained = [path for path in trained if local(path) not in map(local, fix.starves)]
     if after.moved and not before.moved and not before.errors:
         trained = []  # a program whose steps changed nothing
     lost = [path for path in trained if path not in after.reached]
     if not lost and _went_on(after):
-        wanted = {*fix.starves, *before.steady}
-        lost = [path for path in trained if path in wanted and path not in after.reached_later]
+        wanted = {*map(local, fix.starves), *map(local, before.steady)}  # a fix names it as the program does
+        lost = [path for path in trained if local(path) in wanted and path not in after.reached_later]
     return f"{_named(lost)} no gradient any more" if lost else ""
 
 
@@ -275,6 +276,6 @@ def _constant(before: Account, after: Account, finding: Finding, call: BackwardC
 
 
 def _named(paths: Sequence[str]) -> str:
-    names = ", ".join(f"`{path}`" for path in paths[:_MOST_NAMED])
+    names = ", ".join(f"`{local(path)}`" for path in paths[:_MOST_NAMED])
     more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
     return f"{names}{more} {'gets' if len(paths) == 1 else 'get'}"

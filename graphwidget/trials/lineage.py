@@ -15,6 +15,7 @@ from graphwidget.model import (
     FrozenModule,
     Lineage,
     MeasuredCut,
+    MeasuredLate,
     MeasuredLeaf,
     MeasuredNonFinite,
     MeasuredTerm,
@@ -98,6 +99,7 @@ def _read(fields: Mapping[str, Any]) -> Lineage:
     nonfinite = _nonfinite(one) if (one := fields["nonfinite"]) is not None else None
     made = tuple(MeasuredLeaf(**{**one, "lines": _lines(one)}) for one in fields["made"])
     terms = tuple(MeasuredTerm(_lines(one), _cuts(one["cuts"])) for one in fields["terms"])
+    late = tuple(MeasuredLate(one["input"], _lines(one, "used"), _lines(one, "told")) for one in fields["late"])
     return Lineage(
         fields["call"],
         _cuts(fields["behind_root"]),
@@ -108,6 +110,7 @@ def _read(fields: Mapping[str, Any]) -> Lineage:
         made,
         _cuts(fields["ends"]),
         terms,
+        late,
     )
 
 

@@ -166,6 +166,13 @@ def test_a_leaf_that_a_fix_is_known_to_starve_must_have_a_gradient_behind_the_fa
     assert judged(after, fix=replace(FIX, starves=("w",))).ok is False
 
 
+def test_a_leaf_of_a_function_is_known_by_the_name_that_the_fix_has_for_it():
+    before = replace(BEFORE, reached=("main:w", "main:v"))
+    after = replace(AFTER, reached=("main:w", "main:v"), reached_later=("main:v",))
+    verdict = judged(after, before, fix=replace(FIX, starves=("w",)))
+    assert verdict.ok is False and verdict.why == "`w` gets no gradient any more"
+
+
 def test_a_leaf_that_each_call_of_the_line_had_reached_must_have_a_gradient_behind_the_failing_call():
     after = replace(AFTER, reached=("v", "w"), reached_later=("v",))
     assert judged(after, replace(BEFORE, steady=("w",))).why == "`w` gets no gradient any more"

@@ -258,6 +258,7 @@ def _value(one: Any, named: Mapping[int, str]) -> Value | None:
             dtype=ti.dtype_name(one),
             shape=ti.shape_of(one),
             number=-1 if node is None else ti.number_of(node),
+            mapped=ti.is_mapped(one),
         )
     if issubclass(cls, torch.nn.Module):
         return Value("module", cls.__name__, trainable.modules({"one": one}).get("one"))

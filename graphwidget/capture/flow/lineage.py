@@ -25,6 +25,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from graphwidget.capture.flow.cuts import MOST_BEHIND, Behind, Cut, as_measured, taken
 from graphwidget.capture.flow.fresh_leaves import FreshLeaves, is_fresh, shares_memory
+from graphwidget.capture.flow.late_leaves import LateLeaves
 from graphwidget.capture.flow.named_modules import modules_of
 from graphwidget.capture.flow.nonfinite_steps import NonFiniteFlow
 from graphwidget.capture.flow.numbers import carrying, cuts_in, numbers_in
@@ -79,6 +80,7 @@ class LineageMode(TorchFunctionMode):
         self._zero_flow = ZeroFlow()
         self._fresh = FreshLeaves[Cut](self._optimizers)
         self._singles = SingleValues(lines, self._look, lambda one: self._behind.get(one, Behind()))
+        self._late = LateLeaves(lines)
         self._cleared: list[weakref.ref[Any]] = []  # whose gradients were cleared since the last call
 
     def begin(self) -> None:
@@ -206,6 +208,7 @@ class LineageMode(TorchFunctionMode):
             flag = args[1] if len(args) > 1 else kwargs.get("requires_grad", True)
             if flag and args[0].is_leaf and not is_parameter(args[0]):
                 self._fresh.made(args[0], "requires_grad_", self._lines())
+                self._late.told(args[0])
             if not flag and is_parameter(args[0]):
                 self._switched_off[args[0]] = self._lines()
             return
@@ -219,6 +222,7 @@ class LineageMode(TorchFunctionMode):
         if self._finite is not None:
             self._finite.operation(by, (args, kwargs), every, self._lines)
         self._singles.operation(by, given, every)
+        self._late.operation(given, every)
         outputs = [one for one in every if not one.requires_grad]
         into = (by.endswith("_") and not by.endswith("__")) or by == "__setitem__"
         if by in _SAME or by == "copy_":
@@ -426,6 +430,7 @@ class LineageMode(TorchFunctionMode):
             tuple(self._fresh.alone),
             self._singles.ends(),
             self._singles.terms(),
+            self._late.behind(tensors_in((outputs,)), asked),
         )
 
     def _wanted(self) -> set[int]:

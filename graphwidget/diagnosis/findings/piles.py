@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 
 from graphwidget.diagnosis.fixes import leak as leak_fixes
 from graphwidget.diagnosis.reuse.loops import ENOUGH, MANY, Line, iterations_below, lines_of
+from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.source.syntax import last_name
-from graphwidget.diagnosis.wording import names, source_line, spoken
+from graphwidget.diagnosis.wording import names, short, source_line, spoken, where
 from graphwidget.engine.what_if import bytes_held, reachable
-from graphwidget.model import Finding, Kind, Look, Owner, Record, Snapshot, bytes_text, is_notebooks
+from graphwidget.model import Finding, Kind, Look, Owner, Place, Record, Snapshot, bytes_text, is_notebooks
 
 MOST = 40  # holders examined one by one: each costs a walk over the graph
 
@@ -49,10 +50,12 @@ def find(record: Record) -> Iterator[Finding]:
     """Findings for what piles up in variables now, and for what piled up in functions that have returned since."""
     reported: set[str | int] = set()
     lasting: set[int] = set()  # uids of what is kept between the passes, and after them
+    found = []
     for pile in _of_one_class(_piles(record, record.snapshot)):
         reported |= _known_by(pile)
         lasting |= {pile.graph.uid[index] for index in pile.inside}
-        yield _finding(record, pile, None)
+        found.append(_finding(record, pile, None))
+    yield from leak_fixes.with_neighbours(record, found)
     failed = _nodes_that_a_call_failed_to_run(record)
     for look in _last_looks(record):
         for pile in _piles(record, look.graph, frames_only=True):
@@ -337,6 +340,15 @@ def _newest_together(record: Record, line: Line) -> float:
 # ------------------------------------------------------------------ the finding
 
 
+def _by(place: Place | None, pile: Pile) -> str:
+    """The line that made them, where that gives it another name than what holds it now."""
+    made = source.statement_of(place.source) if place is not None else None
+    own = {last_name(local(path)) for path in pile.paths}
+    if made is None or place is None or not pile.chain or own & {last_name(one) for one in source.targets(made)}:
+        return ""
+    return f" by {short(place.source)} ({where(place)})" if any(source.targets(made)) else ""
+
+
 def _finding(record: Record, pile: Pile, look: Look | None) -> Finding:
     """The finding of a pile. `look`: the moment at which it was seen, if it is gone since."""
     graph, passes = pile.graph, len(pile.iterations)
@@ -353,7 +365,7 @@ def _finding(record: Record, pile: Pile, look: Look | None) -> Finding:
         what = f"{shown} refers to the graph that made it: {held} in all."
     else:
         what = f"{shown} refer to the graphs that made them: {held} in all."
-    many = f"They were made in {passes} iterations."
+    many = f"They were made in {passes} iterations{_by(place, pile)}."
     headline = f"Graphs of {passes} iterations pile up in {shown}."
     if look is not None:
         function = pile.name.split(":", 1)[0]

@@ -21,7 +21,6 @@ from graphwidget.diagnosis.findings.refusals import (
     roots,
     several_views,
     single_numbers,
-    transforms,
     unexplained,
     views,
 )
@@ -29,6 +28,7 @@ from graphwidget.diagnosis.findings.refusals.checks import checks
 from graphwidget.diagnosis.findings.refusals.gradients import assigned, without_formula
 from graphwidget.diagnosis.findings.refusals.leaves import written
 from graphwidget.diagnosis.findings.refusals.optimizers import empty, scaler, sparse
+from graphwidget.diagnosis.findings.refusals.transformed import transforms
 from graphwidget.diagnosis.findings.refusals.user_code import hooks, missing_methods, own_code
 from graphwidget.diagnosis.fixes.restore_graph import updates_in_place
 from graphwidget.diagnosis.source import syntax as source

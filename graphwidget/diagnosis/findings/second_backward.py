@@ -147,7 +147,8 @@ def _story(setting: Setting) -> Iterator[str]:
         once = "once, " if setting.in_loop and not setting.made_in_same_pass and not iteration else ""
         module = f" by `{path}`" if (path := _module(setting)) else ""
         yield f"`{carrier.name}` was built {once}in {where(made)}{module}{iteration}{_and_stored(record, carrier)}."
-    yield f"{opening(earlier.n)} ({when(record, earlier.place)}) freed what {node} had saved."
+    by = f" {short(earlier.place.source)}" if carrier.path is None and earlier.place.source else ""
+    yield f"{opening(earlier.n)}{by} ({when(record, earlier.place)}) freed what {node} had saved."
     onward = setting.in_loop and (later.place.iteration or 0) > (earlier.place.iteration or 0)
     again = iteration_text(record, later.place).capitalize() if onward else opening(later.n)
     yield f"{again} reaches the same node {'again' if carrier.name == node else f'through `{carrier.name}`'}."

@@ -34,6 +34,7 @@ FIX_IDS = {
     "rerun_forward_cell": "run a cell again before this one",
     "remove_duplicate_call": "leave out the second call",
     # a saved tensor was modified in place
+    "make_mapped": "make the tensor from one that `vmap` maps over",
     "out_of_place": "make a new tensor in place of writing to an old one",
     "clone_before_inplace": "write to a copy, or read from one",
     "zero_grad_or_step_order": "move a step or a `zero_grad`",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.in_place import statements as inplace
 from graphwidget.diagnosis.source.paths import is_code, local
 from graphwidget.diagnosis.wording import at, names, outer_at, place_of, root_name, short, spoken, where
-from graphwidget.model import BackwardCall, CellRun, Fix, Owner, Record, Snapshot
+from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Owner, Record, Snapshot
 
 if TYPE_CHECKING:
     from graphwidget.diagnosis.findings.piles import Pile
@@ -57,6 +58,38 @@ def for_pile(record: Record, pile: Pile, lasting: bool) -> tuple[Fix, ...]:
     read = is_read(record, source.last_name(name))
     price = "Its values go, too." + (" Lines that read them must come before that." if read else "")
     return keep, Fix("del_variable", f"Let go of it when done: `{end}`.", True, None, price, (f"+ {end}",))
+
+
+def with_neighbours(record: Record, findings: list[Finding]) -> Iterator[Finding]:
+    """Findings, where the first fix of each has the edits of those that stand in one block with it.
+
+    Averages of two losses that one line after the other updates are one mistake: with one of them the other still
+    piles up.
+    """
+    blocks: dict[object, list[Finding]] = {}
+    for one in findings:
+        blocks.setdefault(_block_of(record, one), []).append(one)
+    for one in findings:
+        others = [other for other in blocks[_block_of(record, one)] if other is not one]
+        edits = {edit: None for other in (one, *others) for edit in (other.fixes[0].edits if other.fixes else ())}
+        if not others or len(edits) == len(one.fixes[0].edits):
+            yield one
+            continue
+        too = names(tuple(name for other in others for name in other.carriers[:1]))
+        text = f"{one.fixes[0].text} And the same for {too}, which {'piles' if len(others) == 1 else 'pile'} up, too."
+        fix = replace(one.fixes[0], text=text, edits=tuple(text_edit.in_order(edits)))
+        yield replace(one, fixes=(fix, *one.fixes[1:]))
+
+
+def _block_of(record: Record, finding: Finding) -> object:
+    """The block of statements that the first fix edits; without one, or in a text of its own, the finding itself."""
+    fix = finding.fixes[0] if finding.fixes else None
+    if fix is None or fix.at is None or not fix.edits or fix.id != "detach":
+        return id(finding)
+    text = Cells.of(record).text(fix.at[0])
+    made = source.statements_at(text, fix.at[1])[-1:]
+    block = source.block_of(text, made[0]) if made else []
+    return (fix.at[0], block[0].lineno) if block else id(finding)
 
 
 def _release(record: Record, pile: Pile, name: str) -> str:

@@ -198,7 +198,8 @@ def _is_at(record: Record, cause: Cause, lines: tuple[TextLine, ...], *, switche
         if run is not None and (run.file, run.cell) == (place.file, place.cell):
             around = source.statements_at(run.source, line.line)
             begun = {one.lineno for one in around if not isinstance(one, (ast.FunctionDef, ast.ClassDef))}
-            decorated = {one.lineno for one in around if isinstance(one, ast.FunctionDef) and one.decorator_list}
+            functions = [one for one in around if isinstance(one, ast.FunctionDef) and one.decorator_list]
+            decorated = {each.lineno for one in functions for each in (one, *one.decorator_list)}
             if place.line in begun | {line.line} | (decorated if switched else set()):
                 return True
     return False

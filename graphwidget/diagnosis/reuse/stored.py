@@ -68,8 +68,17 @@ def _stores(run: CellRun, path: str) -> Iterator[int]:
     if bracket:
         yield from containers.put_in(run.source, holder, f"[{rest}")
     for node in _assigning(run.source, holder):
-        if node.value is not None and containers.may_hold(node.value, bracket + rest):
+        if node.value is None or _shortens(node):
+            continue
+        if containers.may_hold(node.value, bracket + rest):
             yield node.lineno
+
+
+def _shortens(node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> bool:
+    """``self.ets = self.ets[-3:]``: what it keeps another line has stored."""
+    value = node.value
+    is_slice = isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice)
+    return is_slice and isinstance(value, ast.Subscript) and ast.unparse(value.value) in syntax.targets(node)
 
 
 def _assigning(text: str, holder: str) -> Iterator[ast.Assign | ast.AnnAssign | ast.AugAssign]:

@@ -9,6 +9,7 @@ __all__ = [
     "FrozenModule",
     "Lineage",
     "MeasuredCut",
+    "MeasuredLate",
     "MeasuredLeaf",
     "MeasuredNonFinite",
     "MeasuredTerm",
@@ -188,6 +189,24 @@ class MeasuredTerm:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredLate:
+    """An input of the call that failed, which required no grad yet when its root was computed from it.
+
+    Attributes
+    ----------
+    input
+        Its position among the inputs.
+    used, told
+        The lines of the first operation on the way to the root that was given it, and those that told it to require
+        grad; the innermost first.
+    """
+
+    input: int
+    used: tuple[TextLine, ...]
+    told: tuple[TextLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FrozenModule:
     """A module of which parameters that should be trained do not require grad.
 
@@ -226,6 +245,8 @@ class Lineage:
         which no call began.
     terms
         The lines that added a constant to a loss.
+    late
+        The inputs of the call that were told too late to require grad.
     """
 
     call: int | None
@@ -237,3 +258,4 @@ class Lineage:
     made: tuple[MeasuredLeaf, ...] = ()
     ends: tuple[MeasuredCut, ...] = ()
     terms: tuple[MeasuredTerm, ...] = ()
+    late: tuple[MeasuredLate, ...] = ()

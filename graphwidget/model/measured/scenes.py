@@ -29,6 +29,8 @@ class Value:
         For a view: a name of its base, empty if the base has none. None: it is no view.
     number
         Sequence number of the node that computed it; -1: none did, or it is not known.
+    mapped
+        Whether `vmap` maps over it, so that it stands for one tensor of each element.
     """
 
     kind: Literal["tensor", "module", "function"]
@@ -39,6 +41,7 @@ class Value:
     dtype: str = ""
     shape: tuple[int, ...] = ()
     number: int = -1
+    mapped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,7 +240,7 @@ def test_a_decorated_function_around_the_measured_line_is_the_cause_that_the_tex
     lines = (TextLine(2, None, 2), TextLine(1, None, 4))
     off = MeasuredCut(lines, "linear", False, (), True)
     found = no_graph(net, slope, "evaluate(torch.ones(2, 1, requires_grad=True))", behind_root=(off,))
-    assert "`@torch.no_grad()` of `evaluate` (In[1], line 3) is around it" in found.text
+    assert "`@torch.no_grad()` of `evaluate` (In[1], line 2) is around it" in found.text
 
 
 def test_a_comparison_is_named_as_such() -> None:

@@ -26,14 +26,23 @@ class CallText(NamedTuple):
 
 
 def calls(record: Record, *names: str) -> list[CallText]:
-    """The calls of functions or classes with these last names, in the order of the cells and lines."""
+    """The calls of functions or classes with these last names, in the order of the cells and lines.
+
+    ``partial(checkpoint, block)`` is one, too: it has the keywords of the call that it prepares.
+    """
     found = []
     for run in Cells.of(record).latest:
         tree = syntax.parse(run.source)
         there = [node for node in ast.walk(tree) if isinstance(node, ast.Call)] if tree is not None else []
-        own = [node for node in there if syntax.last_name(ast.unparse(node.func)) in names]
+        own = [node for node in there if syntax.last_name(ast.unparse(_called(node))) in names]
         found += [CallText(run, node) for node in sorted(own, key=lambda node: (node.lineno, node.col_offset))]
     return found
+
+
+def _called(call: ast.Call) -> ast.expr:
+    """The function that a call calls, or prepares a call of."""
+    prepares = syntax.last_name(ast.unparse(call.func)) == "partial" and call.args
+    return call.args[0] if prepares else call.func
 
 
 def line_that_made(record: Record, path: str) -> Place | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 
 from graphwidget.diagnosis.fixes import restore_graph
@@ -13,6 +14,7 @@ from graphwidget.diagnosis.no_graph.origins import Origins
 from graphwidget.diagnosis.no_graph.values import Spot
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.blocks import in_block
 from graphwidget.diagnosis.source.in_place import statements as inplace
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.diagnosis.wording import at as line_of
@@ -36,7 +38,7 @@ def around_the_call(origins: Origins, call: BackwardCall, root: ast.expr, spot: 
             continue
         if switch is None and not sight.decorators:
             return _inside_a_forward(call, name, sight.forward_of, scene.sights[depth + 1 :])
-        line = switch.outer.lineno if switch is not None else sight.place.line or 0
+        line = _line_of(switch) if switch is not None else sight.place.line or 0
         if switch is not None and isinstance(switch.outer, ast.FunctionDef):
             text = f"`@{switch.text}` of `{switch.outer.name}`"
         else:
@@ -51,13 +53,50 @@ def around_the_call(origins: Origins, call: BackwardCall, root: ast.expr, spot: 
             else f"Take the call out of {text} ({where(place)}), or compute `{name}` and what follows from it under "
             "`with torch.enable_grad():`."
         )
+        fix = Fix("remove_no_grad", words, False, line_of(place), edits=_with_grad(run, switch))
+        own_grad = _grad_of_its_own(origins.values.runs[spot.at], spot.line) if depth > 0 and not inference else ()
+        if own_grad:
+            words = (
+                f"Compute `{name}` and its gradient under `with torch.enable_grad():`. What calls this goes on without "
+                "a graph."
+            )
+            fix = Fix("remove_no_grad", words, False, line_of(own), edits=own_grad)
         return Cause(
             f"Grad mode is off where {short(own.source)} runs: {text} ({where(place)}) is around it. "
             f"`{name}` was computed there, without a graph.",
-            Fix("remove_no_grad", words, False, line_of(place), edits=_with_grad(run, switch)),
+            fix,
             place,
         )
     return None
+
+
+def _line_of(switch: grad_modes.Switch) -> int:
+    """The line of a `with`, or of a decorator."""
+    decorators = getattr(switch.outer, "decorator_list", [])
+    return next((one.lineno for one in decorators if ast.unparse(one) == switch.text), switch.outer.lineno)
+
+
+def _grad_of_its_own(run: CellRun, line: int) -> text_edit.Edits:
+    """``with torch.enable_grad():`` around what leads from a leaf that a function makes to the gradient it asks for.
+
+    It computes the gradient of something of its own, whatever the grad mode of its caller is.
+    """
+    inside, asking = source.function_at(run.source, line), source.statements_at(run.source, line)
+    for block in (source.block_of(run.source, one) for one in reversed(asking) if inside is not None):
+        before = [one for one in block if one.lineno <= line]
+        first = next((one for one in before if _makes_leaf(one)), None)
+        if first is not None:
+            return in_block(run.cell, run.source, "with torch.enable_grad():", first, before[-1])
+    return ()
+
+
+def _makes_leaf(statement: ast.stmt) -> bool:
+    """``x.requires_grad_()``, ``x.requires_grad = True``, ``torch.zeros(3, requires_grad=True)``."""
+    text = ast.unparse(statement)
+    simple = not isinstance(statement, (ast.FunctionDef, ast.ClassDef))
+    return (
+        simple and re.search(r"requires_grad_\((?!False|requires_grad=False)|requires_grad ?= ?True", text) is not None
+    )
 
 
 def _inside_a_forward(call: BackwardCall, name: str, function: str, outer: Sequence[Sight]) -> Cause:

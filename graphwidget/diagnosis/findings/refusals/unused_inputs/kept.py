@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from graphwidget.diagnosis.findings.refusals.gradients.below import below, below_nodes, same_name
 from graphwidget.diagnosis.findings.refusals.makers import line_that_made
+from graphwidget.diagnosis.findings.refusals.unused_inputs.below import below, below_nodes, same_name
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit

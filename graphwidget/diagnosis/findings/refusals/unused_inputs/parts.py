@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from graphwidget.diagnosis.findings.refusals.gradients.below import below
+from graphwidget.diagnosis.findings.refusals.unused_inputs.below import below
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from graphwidget.diagnosis.findings.refusals.gradients.below import below, node_then
+from graphwidget.diagnosis.findings.refusals.unused_inputs.below import below, node_then
 from graphwidget.diagnosis.no_graph.way_forward import cuts_behind
 from graphwidget.diagnosis.wording import at, lines_of, names, own_path, short, where
 from graphwidget.model import BackwardCall, Fix, Place, Record, Snapshot, TensorRef

@@ -49,14 +49,21 @@ def _by_choice(place: Place) -> Fix:
     return Fix("find_the_cut", text, False, at(place))
 
 
-def cut_ahead(record: Record, asked: TensorRef | None, root: str, shown: str) -> _Found | None:
+def cut_ahead(record: Record, call: BackwardCall, asked: TensorRef | None, root: str, shown: str) -> _Found | None:
     """A line on the way forward from a leaf that cuts off what was computed from it."""
     path = own_path(asked) if asked is not None and asked.is_leaf else None
-    cuts = cuts_behind(record, path) if path is not None else []
+    cuts = [cut for cut in cuts_behind(record, path) if not _comes_later(call.place, cut)] if path is not None else []
     if not cuts:
         return None
     text, place = _used_by(cuts[0], root, shown)
     return text, place, (uncut(cuts[0], place),)
+
+
+def _comes_later(place: Place, cut: Cut) -> bool:
+    """Whether a line outside of functions stands behind the call, in the first pass: it has not run yet."""
+    outside = source.function_at(cut.run.source, cut.statement.lineno) is None
+    behind = cut.run.run == place.run and cut.statement.lineno > (place.outer_line or 0)
+    return outside and behind and not place.iteration
 
 
 def _used_by(cut: Cut, root: str, shown: str) -> tuple[str, Place]:

@@ -7,13 +7,15 @@ import re
 from dataclasses import replace
 from typing import NamedTuple
 
-from graphwidget.diagnosis.findings.refusals.gradients.adapted import adapted
-from graphwidget.diagnosis.findings.refusals.gradients.below import below, node_then
-from graphwidget.diagnosis.findings.refusals.gradients.cut_off import cut_ahead, cut_off, uncut
-from graphwidget.diagnosis.findings.refusals.gradients.kept import kept_from_before
-from graphwidget.diagnosis.findings.refusals.gradients.linear import linear_in
-from graphwidget.diagnosis.findings.refusals.gradients.parts import part_of_whole
 from graphwidget.diagnosis.findings.refusals.makers import line_that_made
+from graphwidget.diagnosis.findings.refusals.unused_inputs.adapted import adapted
+from graphwidget.diagnosis.findings.refusals.unused_inputs.below import below, node_then
+from graphwidget.diagnosis.findings.refusals.unused_inputs.cut_off import cut_ahead, cut_off, uncut
+from graphwidget.diagnosis.findings.refusals.unused_inputs.kept import kept_from_before
+from graphwidget.diagnosis.findings.refusals.unused_inputs.late import told_late
+from graphwidget.diagnosis.findings.refusals.unused_inputs.linear import linear_in
+from graphwidget.diagnosis.findings.refusals.unused_inputs.made_again import made_again
+from graphwidget.diagnosis.findings.refusals.unused_inputs.parts import part_of_whole
 from graphwidget.diagnosis.no_graph.cause import expression
 from graphwidget.diagnosis.no_graph.cutting import cuts_in
 from graphwidget.diagnosis.no_graph.origins import Cut, Origins
@@ -59,8 +61,10 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         or _as_why(kept_from_before(record, call, asked, root, shown))
         or _stepped(record, call, asked, root, shown)
         or _cut_there(record, call, index, root, name, shown)
+        or _as_why(made_again(call, asked, root, shown))
+        or _as_why(told_late(record, call, index, root, shown))
         or _as_why(linear_in(record, call, asked, root, shown))
-        or _as_why(cut_ahead(record, asked, root, shown))
+        or _as_why(cut_ahead(record, call, asked, root, shown))
         or _as_why(part_of_whole(record, call, asked, name, root, shown))
         or _not_read(record, call, root, name, shown)
         or _left_out(record, call, root, name, shown)

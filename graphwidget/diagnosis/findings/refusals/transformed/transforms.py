@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.makers import CallText, calls
+from graphwidget.diagnosis.findings.refusals.transformed.unmapped import made_of_mapped
 from graphwidget.diagnosis.findings.refusals.user_code.setup_context import separated
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
@@ -64,7 +65,7 @@ _REASONS = (
         "{transform} runs the function once for all elements. What is written differs between them, and the tensor "
         "that is written to exists once, so it has no room for them.",
         Fix(
-            "out_of_place",
+            "make_mapped",
             "Make it from what is mapped (`torch.zeros_like(x)`, `x.new_zeros(...)`), or collect results in a list and "
             "`torch.stack` them.",
             False,
@@ -154,7 +155,11 @@ def of_refusal(failure: Failure) -> Finding | None:
     inside = {**known, "transform": known["transform"] if transform else "the transform"}
     spot = f" {short(place.source)} ({where(place)}) is the call." if place and at(place) != at(failure.place) else ""
     given = failure.given
-    making = {"say_randomness": _with_randomness, "without_running_statistics": _without_statistics}
+    making = {
+        "make_mapped": made_of_mapped,
+        "say_randomness": _with_randomness,
+        "without_running_statistics": _without_statistics,
+    }
     edits: Edits = making[reason.fix.id](failure) if reason.fix.id in making else ()
     return failure.finding(
         reason.headline.format(**inside),

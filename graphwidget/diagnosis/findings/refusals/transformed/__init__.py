@@ -1,0 +1,1 @@
+"""What transforms of functions refuse: `vmap`, `grad`, `jvp` and their kin."""

@@ -1,0 +1,1 @@
+"""Inputs that a call of `torch.autograd.grad` did not use, and why no path leads to them."""
