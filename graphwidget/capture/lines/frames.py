@@ -31,8 +31,8 @@ MAX_SUSPENDED = 1024  # generators and coroutines of cells whose loop counts are
 class ThreadState:
     """State of one thread: the running frame, the counter when its line began, and the stretches."""
 
-    __slots__ = ("asleep", "cells", "count", "fresh", "last", "origin", "ranges", "suspended", "thread", "top",
-                 "tracer", "watching")  # fmt: skip
+    __slots__ = ("asleep", "cells", "count", "entered", "fresh", "last", "origin", "ranges", "suspended", "thread",
+                 "top", "tracer", "watching")  # fmt: skip
 
     def __init__(self, count: Callable[[], int], tracer: LineTracer) -> None:
         self.count, self.tracer = count, tracer
@@ -41,6 +41,7 @@ class ThreadState:
         # that began during a cell goes on to be recorded.
         self.asleep = not any(one.cells for one in tracer.threads)
         self.watching = 0  # id of the innermost frame that is at a line that may write in place
+        self.entered = 0  # how often a frame of a cell has begun or gone on
         self.last = self.origin = count()
         self.ranges = Ranges()
         self.fresh = self.ranges.fresh
@@ -104,6 +105,7 @@ class FrameState:
 
     def enter(self) -> None:
         """Become the running frame of the thread. The frames below do not move while it runs."""
+        self.thread.entered += 1
         parent = self.thread.top
         self.parent: FrameState | None = parent
         self.stack = self.around = -1  # the number of the stack of calling lines, see `Book.stacks`

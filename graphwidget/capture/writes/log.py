@@ -138,6 +138,11 @@ class WriteLog:
 
         An assignment to ``.data`` replaces the storage: a node that saved the tensor sees the new one.
         """
+        line = self._hidden.setdefault((place.run, place.cell, place.line), [])
+        if len(line) >= MAX_PER_LINE:
+            return
+        if len(self._hidden) > MAX_LINES:
+            del self._hidden[next(iter(self._hidden))]
         keys: dict[int, str] = {}
         for path, ref, before, _ in written:
             with internals.quiet():
@@ -145,11 +150,7 @@ class WriteLog:
                 after = internals.storage_of(tensor) if tensor is not None else None
             keys |= {before: path} | ({after[0]: path} if after is not None else {})
         paths, storages = tuple(keys.values()), tuple(keys)
-        line = self._hidden.setdefault((place.run, place.cell, place.line), [])
-        if len(line) < MAX_PER_LINE:
-            line.append(Write(place, by, paths, storages, self.calls(), number=number))
-        if len(self._hidden) > MAX_LINES:
-            del self._hidden[next(iter(self._hidden))]
+        line.append(Write(place, by, paths, storages, self.calls(), number=number))
 
     def hidden(self) -> Iterator[Write]:
         """Return the writes through ``.data``: the first ones of each line, as the first calls' graphs are known."""

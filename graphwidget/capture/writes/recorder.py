@@ -18,22 +18,20 @@ Nothing is kept alive, and no user code runs.
 
 from __future__ import annotations
 
+import inspect
 import sys
 import threading
 import weakref
 from collections.abc import Callable
-from itertools import islice
 from types import FrameType
 from typing import Any
-
-import torch
 
 from graphwidget import torch_internals as internals
 from graphwidget.capture.lines.cells import Scope
 from graphwidget.capture.lines.provenance import Provenance
-from graphwidget.capture.owners import reading
 from graphwidget.capture.owners.search import Search
 from graphwidget.capture.writes.log import WriteLog
+from graphwidget.capture.writes.named import resolve, variables_of
 from graphwidget.capture.writes.optimizer_steps import OptimizerSteps
 from graphwidget.capture.writes.statements import CellStatements, Statement
 from graphwidget.capture.writes.steps_by_hand import StepsByHand
@@ -43,7 +41,8 @@ from graphwidget.model import Place, Write
 
 __all__ = ["WriteRecorder"]
 
-MAX_ELEMENTS = 16  # elements compared in a list that a line names and may write to
+# Code whose frame may be left in the middle of a line, and goes on later.
+_SUSPENDS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 class _Armed:
@@ -96,6 +95,8 @@ class WriteRecorder:
         self.steps = OptimizerSteps(self.watched, self.log, provenance, unexplained=self._suspect_all, problem=problem)
         self.by_hand = StepsByHand(self.steps.kept_grads, self.steps.unheld)
         self._armed: dict[int, list[_Armed]] = {}  # thread -> running lines, the innermost last
+        # thread -> the moment of a comparison, while a line runs that cannot write: `for p in parameters:`.
+        self._compared: dict[int, tuple[int, int]] = {}
         # Skipped statements, each with the lines (scope, number) on which it is not compared.
         self._left_out: dict[Statement, set[tuple[Scope, int]]] = {}
         self._unshared: set[Statement] = set()  # statements that wrote only to tensors that no other object holds
@@ -195,19 +196,29 @@ class WriteRecorder:
             frame must be reported, too.
         """
         try:
-            armed = self._armed.setdefault(threading.get_ident(), [])
+            thread = threading.get_ident()
+            armed = self._armed.setdefault(thread, [])
+            compared = self._compared.pop(thread, None)
             ended = self._end_lines(armed, frame)
             if line > 0:
                 statement = self.statements.of(scope).get(line)
                 if statement is not None:
                     if armed and not ended and not self._left_out:
                         self._compare_running(armed[-1])  # `opt.step(closure)` writes between calls of its closure
+                    just_compared = ended or (compared is not None and compared == self._moment(frame))
                     with internals.quiet():
-                        self._begin_line(armed, frame, line, scope, statement)
+                        self._begin_line(armed, frame, line, scope, statement, just_compared)
+                elif ended and self._left_out and not frame.f_code.co_flags & _SUSPENDS:
+                    self._compared[thread] = self._moment(frame)
+                    return id(frame)
             return armed[-1].frame if armed else 0
         except Exception as error:
             self.problem(error)
             return 0
+
+    def _moment(self, frame: FrameType) -> tuple[int, int]:
+        """Return what stays the same while a frame runs lines that run no other frame of the user's own."""
+        return id(frame), self.lines.state().entered
 
     def end_cell(self) -> None:
         """End the cell: compare its last line."""
@@ -215,27 +226,43 @@ class WriteRecorder:
         while armed:
             self._compare(armed.pop(), None)
         self._armed.pop(threading.get_ident(), None)
+        self._compared.pop(threading.get_ident(), None)
         self._watch_again()
         self.steps.end_cell()
 
     # ---------------------------------------------------------------- lines
 
-    def _begin_line(self, armed: list[_Armed], frame: FrameType, line: int, scope: Scope, statement: Statement) -> None:
+    def _begin_line(
+        self,
+        armed: list[_Armed],
+        frame: FrameType,
+        line: int,
+        scope: Scope,
+        statement: Statement,
+        just_compared: bool,
+    ) -> None:
+        """Read what the line may write to. `just_compared`: no skipped line has run since the last comparison."""
         if not statement.due():
             self._left_out.setdefault(statement, set()).add((scope, line))
             scope.unwatch(line)
             if statement in self._unshared:
                 self.lines.when_nodes_are_made(self._nodes_made)
             return
-        if self._left_out:
+        if self._left_out and not just_compared:
             self._check_skipped()
         named = []
+        variables = variables_of(frame)
         for chain in statement.chains:
-            for path, tensor in _resolve(frame, chain):
+            for path, tensor in resolve(variables, chain):
                 at = version_of(tensor) if self.watched.position(tensor) is None else None
                 if at is not None:
                     named.append((path, weakref.ref(tensor), at))
-        hidden = targets_of(statement, lambda text, chain: [*self.watched.named(text), *_resolve(frame, chain)])
+
+        def find(text: str, chain: tuple[str, ...]) -> Any:
+            here = dict(resolve(variables, chain)).get(text)
+            return self.watched.named(text) if here is None else here
+
+        hidden = targets_of(statement, find)
         armed.append(_Armed(id(frame), line, scope, statement, named, hidden))
 
     def _end_lines(self, armed: list[_Armed], frame: FrameType) -> bool:
@@ -387,41 +414,3 @@ def _shared(changed: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         return changed
     with internals.quiet():
         return [one for one in changed if not internals.is_unshared(one[1])]
-
-
-def _resolve(frame: FrameType, chain: tuple[str, ...]) -> list[tuple[str, Any]]:
-    """Return the names and tensors that `chain` leads to in the frame. No user code runs.
-
-    They are a tensor, its `.grad`, the first elements of a list, tuple or dict, or the first parameters and buffers of
-    a module: `Embedding` and `BatchNorm` write to their own in code that is not the user's.
-    """
-    name, *attributes = chain
-    value: Any = None
-    if frame.f_code.co_flags & reading.CO_OPTIMIZED:
-        # Not `reading.locals_of`: emptying the dict while a trace function runs would empty the frame.
-        value = frame.f_locals.get(name)
-    if value is None:
-        value = frame.f_globals.get(name)
-    for attribute in attributes:
-        if value is None or type(value) in (list, tuple, dict):
-            break
-        if internals.is_tensor(value):
-            if attribute != "grad":
-                break
-            value = internals.leaf_and_grad(value)[1]
-        else:
-            owner, value = value, reading.attribute(value, attribute)
-            if value is None:
-                value = reading.static_attribute(type(owner), attribute)
-        name = f"{name}.{attribute}"
-    if internals.is_tensor(value):
-        return [(name, value)]
-    if type(value) in (list, tuple):
-        elements = [(f"{name}[{i}]", one) for i, one in enumerate(value[:MAX_ELEMENTS])]
-    elif type(value) is dict:
-        elements = [(f"{name}[{key!r}]", value[key]) for key in islice(value, MAX_ELEMENTS) if type(key) in (str, int)]
-    elif torch.nn.Module in reading.mro_of(type(value)):
-        elements = [(f"{name}.{inner}", one) for inner, one in islice(reading.module_tensors(value), MAX_ELEMENTS)]
-    else:
-        return []
-    return [(path, one) for path, one in elements if internals.is_tensor(one)]

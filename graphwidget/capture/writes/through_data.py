@@ -34,14 +34,14 @@ class Target(NamedTuple):
     before: Any = None
 
 
-def targets_of(statement: Statement, find: Callable[[str, tuple[str, ...]], Iterable[tuple[str, Any]]]) -> list[Target]:
-    """Return what a line that begins may write to. `find` returns the (name, tensor) pairs of a name and its chain."""
+def targets_of(statement: Statement, find: Callable[[str, tuple[str, ...]], Any]) -> list[Target]:
+    """Return what a line that begins may write to. `find` returns the tensor of a name and its chain, or None."""
     found = []
     compares = statement.compares(COMPARED)
     for text, chain, sure in statement.hidden:
         if not sure and not compares and text not in statement.written:
             continue
-        tensor = dict(find(text, chain)).get(text)
+        tensor = find(text, chain)
         storage = internals.storage_of(tensor) if tensor is not None else None
         if storage is None:
             continue

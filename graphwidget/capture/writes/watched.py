@@ -97,11 +97,9 @@ class WatchedTensors:
 
         return take_hold
 
-    def named(self, path: str) -> list[tuple[str, Any]]:
-        """Return the (name, tensor) pair for a name, if there is one."""
-        at = self.paths.index(path) if path in self.paths else -1
-        tensor = self.refs[at]() if at >= 0 else None
-        return [(path, tensor)] if tensor is not None else []
+    def named(self, path: str) -> Any:
+        """Return the tensor with a name, None if there is none."""
+        return self.refs[self.paths.index(path)]() if path in self.paths else None
 
     def changes(self) -> list[tuple[str, Any]]:
         """Return the names and tensors whose version has changed since the last comparison."""

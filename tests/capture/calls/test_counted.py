@@ -51,6 +51,13 @@ def test_calls_of_a_loop_are_counted_and_keep_their_places_and_order(notebook):
     assert "not walked" in found[60].assumes[-1]
 
 
+def test_a_line_that_calls_on_several_graphs_in_turn_walks_none_of_them(notebook):
+    source = LOOP.replace("(w * w).exp()", "(w * w).exp() if i % 2 else (w * w).sin().exp()")
+    assert notebook.run(source) is None
+    assert not_walked(notebook) > 50
+    assert [call.executed_count for call in notebook.tracker.calls] == [5, 4] * 50
+
+
 def test_what_a_counted_call_freed_is_known_when_a_later_call_needs_it(notebook):
     notebook.run(LOOP)
     assert notebook.run("kept[70].sum().backward()") is not None

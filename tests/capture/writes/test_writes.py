@@ -337,6 +337,35 @@ def test_a_line_that_only_calls_something_is_compared_a_few_times_however_often_
     assert len(compared) < 4 * HARMLESS
 
 
+SKIPPED = """
+    a, b = torch.ones(3), torch.ones(3)
+    ws = [torch.ones(3, requires_grad=True) for _ in range(20)]
+    def scale(i):
+        if i == 15:
+            b.mul_(2)
+    def each():
+        for i, w in enumerate(ws):
+            {call}
+            yield w
+    for w in each():
+        w.data += 1
+"""
+
+
+def test_a_line_that_writes_in_each_pass_is_compared_once_while_nothing_else_runs(notebook, monkeypatch):
+    notebook.run(SKIPPED.format(call="pass"))
+    compared = []
+    changes = notebook.tracker.write_recorder.watched.changes
+    monkeypatch.setattr(notebook.tracker.write_recorder.watched, "changes", lambda: compared.append(1) or changes())
+    notebook.run("def step():\n    for w in ws:\n        w.data += 1\nfor _ in range(60):\n    step()")
+    assert len(compared) < 1.3 * 60 * 20
+
+
+def test_what_a_skipped_line_writes_before_such_a_line_is_not_said_to_be_that_lines(notebook):
+    notebook.run(SKIPPED.format(call="scale(i)"))
+    assert [w.by for w in notebook.tracker.writes if "b" in w.paths and w.by.startswith("w.data")] == []
+
+
 @pytest.mark.parametrize("optimizer", ["Adam(net.parameters())", "SGD(net.parameters(), momentum=0.9)"])
 def test_what_a_step_writes_to_the_state_of_its_optimizer_is_part_of_that_step(notebook, monkeypatch, optimizer):
     notebook.run(f"net = torch.nn.Linear(2, 1)\nopt = torch.optim.{optimizer}\nx = torch.ones(2)")

@@ -37,6 +37,7 @@ from graphwidget.model import BackwardCall
 __all__ = ["Recognition"]
 
 
+MAX_ALIKE = 64  # graphs on which one line calls in turn
 COST = 15e-6  # seconds that a call of a steady line takes: reading a clock would add to them
 
 
@@ -47,10 +48,12 @@ class _Line:
         self.calls = 0
         self.starts: deque[int] = deque(maxlen=starts)  # the counter of sequence numbers at the last calls
         self.newest = -1  # the counter of sequence numbers at the last call
-        self.walked: tuple[Signature | None, Model] | None = None  # the last call that a walk found like its model
+        # The calls that a walk found like their models, since one was not: a line may call on several graphs in turn.
+        self.walked: dict[Signature, Model] = {}
         self.steady_until = 0  # calls below this number are compared by their signature only
-        self.like: PendingCall | None = None  # the last of these calls: one object serves all, as they do not overlap
-        self.number_of: Callable[[Any], int] = ti.number_of  # reads the sequence number of their roots
+        # The last of these calls, by their facts: one object serves all that share them, as they do not overlap.
+        self.like: dict[tuple[int, type, int], PendingCall] = {}
+        self.number_of: dict[type, Callable[[Any], int]] = {}  # what reads the sequence number of their roots
 
 
 class Recognition:
@@ -131,25 +134,28 @@ class Recognition:
         familiar = self.at_home and line.calls > policy.always_in_full and not read_in_full
         if familiar and line.calls > policy.walked and self._spent > policy.walk_share * elapsed:
             signature = pending.signature
-            if line.walked is not None and signature is not None and line.walked[0] == signature:
-                pending.model, pending.walked = line.walked[1], False
-                line.like = pending
+            model = line.walked.get(signature) if signature is not None else None
+            if model is not None and signature is not None:
+                pending.model, pending.walked = model, False
+                line.like[signature.moved, signature.root, signature.behind] = pending
                 if line.calls >= line.steady_until:
                     line.steady_until = self._next_look(line.calls)
-                line.number_of = ti.node_readers(signature.root)[1]
+                line.number_of[signature.root] = ti.node_readers(signature.root)[1]
                 self.any_steady = True
                 return True
-        line.steady_until = 0
         own = self._walk(pending, outputs)
         fresh = bool(own) and self.freed.none_of(own)
         model = self.models.get(pending.shape)
         if fresh and model is not None and familiar:
             pending.model = model
-            line.walked = (pending.signature, model)
+            if pending.signature is not None and len(line.walked) < MAX_ALIKE:
+                line.walked[pending.signature] = model
             return True
         if fresh and line.calls > policy.in_full:
             pending.like = model
-        line.walked = None
+        line.steady_until = 0
+        line.walked.clear()
+        line.like.clear()
         pending.distances = array("q", sorted(pending.highest - number for number in own))
         # Sequence numbers ascend: a node from before the first of these nodes is not among them or above them.
         if own and not self.identity.apart_below:
@@ -169,14 +175,15 @@ class Recognition:
         that is returned is valid until the next one.
         """
         line = self._lines.get((key, self._home))
-        if line is None or line.calls + 1 >= line.steady_until or line.like is None or not self.at_home:
+        if line is None or line.calls + 1 >= line.steady_until or not self.at_home:
             return None
-        pending, signature = line.like, line.like.signature
         root = ti.grad_fn(output)
-        if signature is None or type(root) is not signature.root or given(args, kwargs) != pending.given:
+        number_of = line.number_of.get(type(root))
+        if number_of is None:
             return None
-        highest = line.number_of(root)
-        if newest - line.newest != signature.moved or newest - highest != signature.behind:
+        highest = number_of(root)
+        pending = line.like.get((newest - line.newest, type(root), newest - highest))
+        if pending is None or given(args, kwargs) != pending.given:
             return None
         self._spent += COST
         line.calls += 1
