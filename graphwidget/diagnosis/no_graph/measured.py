@@ -199,7 +199,8 @@ def _is_at(record: Record, cause: Cause, lines: tuple[TextLine, ...], *, switche
             around = source.statements_at(run.source, line.line)
             begun = {one.lineno for one in around if not isinstance(one, (ast.FunctionDef, ast.ClassDef))}
             functions = [one for one in around if isinstance(one, ast.FunctionDef) and one.decorator_list]
-            decorated = {each.lineno for one in functions for each in (one, *one.decorator_list)}
+            decorated = {one.lineno for one in functions}
+            decorated |= {each.lineno for one in functions for each in one.decorator_list}
             if place.line in begun | {line.line} | (decorated if switched else set()):
                 return True
     return False

@@ -3,6 +3,8 @@
 import pytest
 from told import findings_of
 
+from graphwidget.diagnosis.source.edits import text_edit
+
 PROGRAM = """
 class Metric:
     def __init__(self):
@@ -52,3 +54,27 @@ def run():
 @pytest.mark.parametrize(("cut", "told"), [("pass", ["second_backward"]), ("w = w.detach().requires_grad_()", [])])
 def test_a_total_that_a_call_was_to_run_does_not_pile_up_because_that_call_raised(cut, told):
     assert [one.kind for one in findings_of(UNROLLED.replace("CUT", cut), "run()")] == told
+
+
+AVERAGES = """
+def train(net):
+    first, second = None, None
+    for _ in range(12):
+        a, b = net(torch.ones(1, 2)).exp(), net(torch.zeros(1, 2)).exp()
+        (a + b).sum().backward()
+        if first is None:
+            first, second = a.sum(), b.sum()
+        else:
+            first = 0.9 * first + 0.1 * a.sum()
+            second = 0.9 * second + 0.1 * b.sum()
+    return first, second
+mean, other = train(nn.Linear(2, 1))
+"""
+
+
+def test_averages_of_one_block_are_detached_together_and_told_by_their_lines():
+    found = findings_of(AVERAGES)
+    assert [one.carriers for one in found] == [("mean",), ("other",)]
+    assert "by `first = 0.9 * first + 0.1 * a.sum()` (In[1], line 10" in found[0].text
+    assert "And the same for `other`, which piles up, too." in found[0].fixes[0].text
+    assert not findings_of(text_edit.apply(AVERAGES, found[0].fixes[0].edits))

@@ -35,3 +35,9 @@ def test_a_finding_says_where_its_carrier_is_kept():
     )
     (found,) = findings_of(cell, "for _ in range(2):\n    t.known['a'].sum().backward()")
     assert (found.stored_at.cell, found.stored_at.line) == (1, 5)
+
+
+def test_a_line_that_only_shortens_a_list_stores_nothing():
+    text = "class Steps:\n    def __init__(self):\n        self.ets = []\n    def step(self, e):\n        self.ets = self.ets[-3:]\n        self.ets.append(e)\n"
+    found = stored_at(record_of(text), ["s.ets[0]"])
+    assert found is not None and found.line == 6

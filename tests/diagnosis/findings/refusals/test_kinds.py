@@ -297,3 +297,12 @@ def test_one_of_several_views_is_copied_before_a_write_by_index() -> None:
     (found,) = findings_of(*cells)
     fixed = text_edit.apply(cells[1], found.fixes[0].edits)
     assert "b = b.clone()\nb[b > 1] = 0.5" in fixed and not findings_of(cells[0], fixed)
+
+
+def test_a_checkpoint_that_is_prepared_by_partial_is_found() -> None:
+    prepared = (
+        "from functools import partial\nfrom torch.utils.checkpoint import checkpoint\n"
+        "saving = partial(checkpoint, lambda a: net(a).tanh(), use_reentrant=True)\nx.requires_grad_()"
+    )
+    found = only(NET, prepared, "torch.autograd.grad(saving(x).sum(), x)")
+    assert [(edit.cell, edit.start[0], edit.new) for edit in found.fixes[0].edits] == [(2, 3, "False")]

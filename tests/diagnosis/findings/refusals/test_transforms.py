@@ -3,6 +3,8 @@
 import pytest
 from told import findings_of
 
+from graphwidget.diagnosis.source.edits import text_edit
+
 DEFINED = "from torch.func import grad, jvp, vmap\nx = torch.ones(4, 3)"
 
 
@@ -30,6 +32,28 @@ def test_values_written_where_nothing_is_mapped() -> None:
     found = only(DEFINED, "def f(a):\n    out = torch.zeros(3)\n    out[0] = a[0]\n    return out", "vmap(f)(x)")
     assert found.headline.startswith("`out[0] = a[0]` writes mapped values")
     assert found.failed_at.line == 3 and "`vmap(f)(x)` (In[3], line 1) is the call" in found.text
+
+
+@pytest.mark.parametrize(
+    ("body", "edited"),
+    [
+        ("out = torch.zeros(3)\n    out[0] = a[0]", "a.new_zeros(3)"),
+        ("out = torch.full((3,), 2.0)\n    out[1:] = a[1:]", "a.new_full((3,), 2.0)"),
+        ("out = torch.ones_like(scale)\n    out.mul_(a)", "a.new_ones(scale.shape)"),
+    ],
+)
+@pytest.mark.parametrize("call", ["vmap(f)(x)", "vmap(grad(lambda a: f(a).sum()))(x)"])
+def test_what_is_filled_is_made_of_what_is_mapped(body: str, edited: str, call: str) -> None:
+    start, text = f"{DEFINED}\nscale = torch.ones(3)", f"def f(a):\n    {body}\n    return out"
+    found = only(start, text, call)
+    fixed = text_edit.apply(text, found.fixes[0].edits)
+    assert edited in fixed and not findings_of(start, fixed, call)
+
+
+def test_what_is_not_mapped_is_no_model_for_what_is_filled() -> None:
+    text = "def f(a):\n    out = torch.zeros(3)\n    b = a * 2\n    out[0] = b[0]\n    return out"
+    found = only(DEFINED, text.replace("def f(a)", "def f(k, a)"), "vmap(f, in_dims=(None, 0))(torch.ones(3), x)")
+    assert [edit.new for edit in found.fixes[0].edits] == ["a.new_zeros"]
 
 
 def test_randomness_is_said_where_the_only_vmap_is() -> None:
