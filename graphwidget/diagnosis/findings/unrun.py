@@ -1,20 +1,41 @@
 """Outputs that are kept with their graphs although no backward runs them: an evaluation that records.
 
-They may be kept for a later call, so this is information, and reported only for a considerable amount of memory.
+They may be kept for a later call, so this is information, and reported only for a considerable amount of memory. It is
+a warning where a loop carries on a graph of a model in evaluation mode, and the program calls no backward at all.
 """
 
 from __future__ import annotations
 
+import ast
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 
 from graphwidget.diagnosis.fixes import leak as leak_fixes
-from graphwidget.diagnosis.reuse.loops import ENOUGH
-from graphwidget.diagnosis.source.syntax import last_name
-from graphwidget.diagnosis.wording import at, source_line, spoken, where
-from graphwidget.engine.what_if import reachable
-from graphwidget.model import Finding, Fix, Kind, Owner, Record, SlotState, Snapshot, bytes_text, is_notebooks
+from graphwidget.diagnosis.no_graph.measured import statement_of
+from graphwidget.diagnosis.reuse.loops import ENOUGH, MANY
+from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.edits.blocks import in_block
+from graphwidget.diagnosis.source.paths import local, root_of
+from graphwidget.diagnosis.source.syntax import last_name, names_read, targets
+from graphwidget.diagnosis.wording import at, place_of, short, source_line, spoken, where
+from graphwidget.engine.what_if import bytes_held, reachable
+from graphwidget.model import (
+    CellRun,
+    Finding,
+    Fix,
+    Kind,
+    Owner,
+    Place,
+    Record,
+    SlotState,
+    Snapshot,
+    bytes_text,
+    is_notebooks,
+)
 
+_EVALUATES = re.compile(r"\.eval\(\)")
+_DIFFERENTIATES = re.compile(r"\bbackward\(|\bgrad\(|\.train\(\)")
 MUCH = 2**20  # bytes of saved tensors from which on they are reported
 MOST = 200  # elements of a container examined one by one
 
@@ -23,6 +44,10 @@ def find(record: Record, known: Collection[str], much: int = MUCH) -> Iterator[F
     """Findings for containers of outputs that no call has run, from `much` bytes on. `known` have a finding already."""
     graph = record.snapshot
     if graph.held_bytes() < much:
+        return
+    carried = _carried_on(record)
+    if carried is not None:
+        yield carried
         return
     ran = {uid for call in record.calls for uid in call.executed}
     groups: dict[tuple[str, object], list[Owner]] = defaultdict(list)
@@ -37,6 +62,58 @@ def find(record: Record, known: Collection[str], much: int = MUCH) -> Iterator[F
         kept = _bytes_of_their_own(graph, inside, path)
         if kept >= much and not (_are_numbers(graph, owners) and _may_be_summed(record, spoken(path))):
             yield _finding(record, path, tuple(owners), inside, kept)
+
+
+def _carried_on(record: Record) -> Finding | None:
+    """``out, past = model(token, past)`` in a loop, after ``model.eval()``: a pass builds on the graph of the last."""
+    graph, cells = record.snapshot, Cells.of(record)
+    texts = [run.source for run in cells.latest]
+    if record.calls or not any(_EVALUATES.search(text) for text in texts) or any(map(_DIFFERENTIATES.search, texts)):
+        return None
+    for owner in graph.owners:
+        place = graph.place_of(owner.node)
+        if place is None or place.outer_line is None or is_notebooks(owner.kind, owner.path):
+            continue
+        inside = reachable(graph, [owner.node])
+        made = (graph.place_of(i) for i in inside)
+        passes = {(one.run, one.iteration) for one in made if one is not None and one.iteration is not None}
+        if len(passes) >= MANY and (found := _carrying(record, place, root_of(local(owner.path)))) is not None:
+            return _of_a_rollout(record, owner, inside, len(passes), *found)
+    return None
+
+
+def _carrying(record: Record, place: Place, name: str) -> tuple[CellRun, ast.stmt] | None:
+    """The statement around a place that computes the next value of a variable from the one before."""
+    for frame in (*place.stack, place):
+        found = statement_of(record, frame)
+        if found is not None and name in targets(found[1]) and name in names_read(found[1]):
+            return found
+    return None
+
+
+def _of_a_rollout(
+    record: Record, owner: Owner, inside: set[int], passes: int, run: CellRun, statement: ast.stmt
+) -> Finding:
+    graph, place = record.snapshot, place_of(run, statement.lineno)
+    shown, line = f"`{spoken(owner.path)}`", short(ast.unparse(statement))
+    kept = bytes_held(graph, inside)
+    nodes = sum(graph.kind[i] != Kind.ACCUMULATE for i in inside)
+    edits = in_block(run.cell, run.source, "with torch.no_grad():", statement, statement)
+    advice = f"No backward is called: compute it under `with torch.no_grad():` ({where(place)}). Nothing is saved then."
+    return Finding(
+        "leak",
+        "warning",
+        f"{line} ({where(place)}) computes {shown} from its value before, with a graph, and `eval()` does not change "
+        f"that: {nodes} nodes of {passes} passes and {bytes_text(kept)} of saved tensors. No backward has run any.",
+        f"{shown} carries the graphs of {passes} passes, and no backward is called.",
+        node=graph.name_of(owner.node),
+        node_uid=graph.uid[owner.node],
+        made_at=place,
+        carriers=(spoken(owner.path),),
+        bytes=kept,
+        uids=(graph.uid[owner.node],),
+        fixes=(Fix("no_grad_or_item", advice, False, at(place), "No gradient flows back through it.", edits=edits),),
+    )
 
 
 def _is_unrun(graph: Snapshot, owner: Owner, ran: set[int]) -> bool:

@@ -1,9 +1,11 @@
 """Outputs that an evaluation keeps with their graphs: worth knowing if much, and no alarm for losses that are run."""
 
 import pytest
+from told import findings_of
 
 from graphwidget.capture.tracker import Tracker
 from graphwidget.diagnosis.findings import unrun
+from graphwidget.diagnosis.source.edits import text_edit
 
 NET = (
     "import torch\nfrom torch import nn\ntorch.manual_seed(0)\n"
@@ -80,3 +82,29 @@ def test_the_threshold_can_be_another():
     (finding,) = unrun.find(record, (), much=1000)
     assert list(unrun.find(record, (), much=finding.bytes + 1)) == []
     assert list(unrun.find(record, ("outs",), much=1000)) == []
+
+
+CELL = "cell = nn.GRUCell(64, 512)\ncell.eval()\n"
+ROLLOUT = "h = None\nfor x in batches(12):\n    h = cell(x, h)\n"
+
+
+def test_a_state_that_a_model_in_evaluation_mode_carries_on_is_told_with_its_line():
+    (found,) = findings_of(NET, CELL, ROLLOUT)
+    assert (found.kind, found.severity, found.carriers) == ("leak", "warning", ("h",))
+    assert "carries the graphs of 12 passes" in found.headline
+    fixed = text_edit.apply(ROLLOUT, found.fixes[0].edits)
+    assert "    with torch.no_grad():\n        h = cell(x, h)" in fixed
+    assert not findings_of(NET, CELL, fixed)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        (NET, CELL.replace("cell.eval()\n", ""), ROLLOUT),  # it may be about to train
+        (NET, CELL, ROLLOUT, "def loss(h):\n    h.sum().backward()\n"),
+        (NET, CELL, ROLLOUT.replace("batches(12)", "batches(6)")),
+        (NET, CELL, "for x in batches(12):\n    h = cell(x)\n"),
+    ],
+)
+def test_a_state_that_a_backward_may_run_or_that_a_few_passes_built_is_not_told(cells):
+    assert not findings_of(*cells)
