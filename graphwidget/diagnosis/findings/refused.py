@@ -97,7 +97,11 @@ def _optimized(failure: Failure) -> Finding:
     """``SGD([w2])`` where `w2` was computed."""
     there = failure.statement is not None and OPTIMIZER.search(failure.text)
     read = source.paths_read(failure.statement) if failure.statement is not None and there else set()
-    found = sorted(name for name in read if failure.is_computed(name))
+    called = set(source.calls_in(failure.statement)) if failure.statement is not None else set()
+    found = sorted(name for name in read - called if failure.is_computed(name))
+    returned = () if found or failure.statement is None else tuple(_returned_in_list(failure.statement))
+    if returned:
+        return _of_what_is_returned(failure, returned)
     name = found[0] if len(found) == 1 else None
     shown = names(tuple(found)) or "A tensor that it was given"
     made = failure.made(failure.computed(name)) if name else ""
@@ -117,6 +121,29 @@ def _optimized(failure: Failure) -> Finding:
         "`.grad` into them only.",
         *((instead, leaf) if leaves else (leaf,)),
         tensor=name,
+    )
+
+
+def _returned_in_list(statement: ast.stmt) -> Iterator[str]:
+    """``param("a")`` and ``net.scale()`` of ``Adam([param("a"), net.scale()])``."""
+    for call in ast.walk(statement):
+        is_made = isinstance(call, ast.Call) and call.args and OPTIMIZER.search(ast.unparse(call))
+        given = call.args[0] if is_made and isinstance(call, ast.Call) else None
+        if isinstance(given, (ast.List, ast.Tuple)):
+            yield from (ast.unparse(one) for one in given.elts if isinstance(one, ast.Call))
+
+
+def _of_what_is_returned(failure: Failure, returned: tuple[str, ...]) -> Finding:
+    """What a call returns has no name: a leaf made of it there would be a tensor that nothing else uses."""
+    one = len(returned) == 1
+    what = f"what {names(returned)} {'returns' if one else 'return'}"
+    advice = f"Give it the {'leaf' if one else 'leaves'} that {what} is computed from: only these can be trained."
+    return failure.finding(
+        f"W{what[1:]} is no leaf." if one else f"Not all that {names(returned)} return are leaves.",
+        f"{'It' if one else 'At least one'} is computed. An optimizer changes leaves: backward writes `.grad` into "
+        "them only.",
+        failure.fix("leaf", f"{advice} A new leaf made here (`.detach()`) would be used by nothing else."),
+        tensor=returned[0] if one else None,
     )
 
 

@@ -306,3 +306,11 @@ def test_a_checkpoint_that_is_prepared_by_partial_is_found() -> None:
     )
     found = only(NET, prepared, "torch.autograd.grad(saving(x).sum(), x)")
     assert [(edit.cell, edit.start[0], edit.new) for edit in found.fixes[0].edits] == [(2, 3, "False")]
+
+
+def test_a_leaf_made_of_what_a_call_returns_would_be_used_by_nothing() -> None:
+    scale = "w = torch.ones(2, requires_grad=True)\ndef scale():\n    return w.exp()"
+    found = only(scale, "opt = torch.optim.SGD([scale(), net.weight], 0.1)".replace("net.weight", "w"))
+    assert found.headline == "What `scale()` returns is no leaf."
+    assert [(fix.id, fix.edits) for fix in found.fixes] == [("leaf", ())]
+    assert "the leaf that what `scale()` returns is computed from" in found.fixes[0].text
