@@ -9,7 +9,7 @@ from graphwidget.diagnosis.findings import failed_node
 from graphwidget.diagnosis.findings.refusals.makers import calls
 from graphwidget.diagnosis.fixes.inplace import for_inplace
 from graphwidget.diagnosis.fixes.second_backward.case import simulate
-from graphwidget.diagnosis.reuse.blame import culprit, first_of
+from graphwidget.diagnosis.reuse.blame import culprit
 from graphwidget.diagnosis.reuse.carrier import Carrier
 from graphwidget.diagnosis.reuse.inplace_modules import named, with_modules
 from graphwidget.diagnosis.reuse.reuse import Reuse
@@ -27,25 +27,19 @@ def explain(record: Record, call: BackwardCall) -> Finding:
     """Return the finding of a call that failed on a saved tensor that was modified in place."""
     graph = call.graph
     if graph is None:
-        return _finding(record, call, None, None, (), None)
+        return _finding(record, call, None, None, ())
     record = with_modules(record, graph)
     index = graph.index_of.get(call.failed_uid) if call.failed_uid is not None else None
     tensor, writes = culprit(record, graph, index, call.n) if index is not None else (None, ())
-    first = first_of(graph, index, writes) if index is not None else None
-    return _finding(record, call, graph, tensor, writes, first)
+    return _finding(record, call, graph, tensor, writes)
 
 
 def _finding(
-    record: Record,
-    call: BackwardCall,
-    graph: Snapshot | None,
-    tensor: str | None,
-    writes: tuple[Write, ...],
-    first: Write | None,
+    record: Record, call: BackwardCall, graph: Snapshot | None, tensor: str | None, writes: tuple[Write, ...]
 ) -> Finding:
     node = call.failed_node or ""
     shown = f"`{tensor}`" if tensor else "a tensor"
-    story = _story(record, shown, writes, first, f"{node} had saved it" if node else "it was saved")
+    story = _story(record, shown, writes, f"{node} had saved it" if node else "it was saved")
     limited = _limited(record, tensor)
     if limited is not None:
         story += f" {short(limited.source)} ({where(limited)}) has `max_norm`: each call shortens rows of it in place."
@@ -65,8 +59,8 @@ def _finding(
         made_at=failed_node.made_at(graph, call) if graph is not None else call.failed_place,
         carriers=call.carriers,
         tensor=tensor,
-        modified_at=first.place if first is not None else limited,
-        modified_by=first.by if first is not None else "",
+        modified_at=writes[-1].place if writes else limited,
+        modified_by=writes[-1].by if writes else "",
         path=failed_node.path(graph, call) if graph is not None else (),
         uids=failed_node.uids(graph, call) if graph is not None else (),
         fixes=fixes,
@@ -82,16 +76,17 @@ def _limited(record: Record, tensor: str | None) -> Place | None:
     return place_of(made[0].run, made[0].call.lineno) if len(made) == 1 else None
 
 
-def _story(record: Record, shown: str, writes: tuple[Write, ...], write: Write | None, saved: str) -> str:
+def _story(record: Record, shown: str, writes: tuple[Write, ...], saved: str) -> str:
     """Return the sentence about the lines that modified a tensor; `saved`: the event that they came after."""
-    if write is None:
-        return f"{shown[0].upper()}{shown[1:]} was modified in place after {saved}. By which line is unknown."
+    if not writes:
+        first = shown[0].upper() + shown[1:]
+        return f"{first} was modified in place after {saved}. By which line is unknown."
+    write = writes[-1]
     inside = f" in {named(write.inside)}," if write.inside is not None else ""
     spot = when(record, write.place) + _called_from(write.place)
     story = f"{short(write.by)} ({spot}) modified {shown}{inside} after {saved}."
-    for other, word in ((writes[-1], "later"), (writes[0], "before")):
-        if where(other.place) != where(write.place):
-            return f"{story} So did {short(other.by)} ({where(other.place)}) {word}."
+    if where(writes[0].place) != where(write.place):
+        story += f" So did {short(writes[0].by)} ({where(writes[0].place)}) before."
     return story
 
 

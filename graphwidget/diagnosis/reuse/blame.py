@@ -87,12 +87,6 @@ def of_storage(record: Record, graph: Snapshot, index: int, key: int, n: int) ->
     return tuple(later) or tuple(w for w in writes[-1:] if not _before(w, made, seq))
 
 
-def first_of(graph: Snapshot, index: int, writes: tuple[Write, ...]) -> Write | None:
-    """The write that made a saved tensor useless: the first that is surely later than its node, else the last one."""
-    seq = graph.seq[index]
-    return next((write for write in writes if _by_number(write, seq)), writes[-1] if writes else None)
-
-
 Undone = Callable[[tuple[Write, ...], Place | None], bool]
 
 
@@ -143,20 +137,12 @@ def _before(write: Write, made: Place | None, seq: int) -> bool:
     return line != (made.run, made.outer_line, made.iteration)
 
 
-def _by_number(write: Write, seq: int) -> bool | None:
-    """Whether a write was later than a node of that sequence number was made; None: the numbers do not tell."""
+def _since(write: Write, made: Place | None, seq: int) -> bool:
+    """Whether a write was later than a node was made: by their numbers, or else as far as their lines show."""
     if 0 <= seq < write.number:
         return True
     if seq >= 0 <= write.number <= max(write.made, default=-1):  # it recorded a node of its own, while its line ran
         return seq <= max(write.made)
-    return None
-
-
-def _since(write: Write, made: Place | None, seq: int) -> bool:
-    """Whether a write was later than a node was made: by their numbers, or else as far as their lines show."""
-    known = _by_number(write, seq)
-    if known is not None:
-        return known
     place = write.place
     if made is None or place.run is None or made.run is None:
         return True

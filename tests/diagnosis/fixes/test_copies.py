@@ -63,7 +63,7 @@ step().backward()
 
 def test_all_writes_since_a_node_was_made_are_known_by_their_numbers():
     (finding,) = findings_of(ROWS)
-    assert finding.text.startswith("`a.mul_(2)`") and "So did `a /= a.sum()`" in finding.text
+    assert "So did `a.mul_(2)`" in finding.text
     assert finding.fixes[0].verified and "+ a = a.mul(2)" in finding.fixes[0].edit
 
 

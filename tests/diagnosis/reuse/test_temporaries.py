@@ -38,7 +38,7 @@ def test_the_line_of_a_caller_may_write_to_what_a_function_returns() -> None:
 def test_a_later_write_by_name_is_not_enough_to_take_away() -> None:
     cell = f"{START}y = w.tanh().add_(1)\ny += w\ny.sum().backward()"
     (found,) = findings_of(cell)
-    assert found.text.startswith("`y = w.tanh().add_(1)`") and "So did `y += w`" in found.text
+    assert "So did `y = w.tanh().add_(1)`" in found.text
     assert all(not fix.verified or not findings_of(apply(cell, fix.edits)) for fix in found.fixes)
     assert found.fixes[0].verified
 
