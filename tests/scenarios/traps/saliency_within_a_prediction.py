@@ -1,5 +1,5 @@
 # verified:
-# says: `@torch.inference_mode()` of `predict` (In[1], line 8) is around it
+# says: `@torch.inference_mode()` of `predict` (In[1], line 7) is around it
 # never says: enable_grad | must require grad | Nothing that
 # %%
 import torch, torch.nn as nn
