@@ -245,9 +245,7 @@ def _grows(record: Record, graph: Snapshot, path: str, held: tuple[Owner, ...]) 
     pairs: list[tuple[set[int], set[int]]] = []
     at = (held[0].anchor, path)
     for looks in _looks_of_lines(record):  # those of one line look equally far back
-        seen = [
-            {one.graph.uid[o.node] for o in one.graph.owners if _is_in((o.anchor, o.path), at)} for one in looks
-        ]
+        seen = [{one.graph.uid[o.node] for o in one.graph.owners if _is_in((o.anchor, o.path), at)} for one in looks]
         stages = [stage for stage in (*seen, {graph.uid[owner.node] for owner in held}) if stage]
         pairs += zip(stages, stages[1:])
     if any(now & then and then - now for then, now in pairs):

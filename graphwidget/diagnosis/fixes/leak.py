@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from graphwidget.diagnosis.fixes.never_run import without_graph
 from graphwidget.diagnosis.source import containers
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
@@ -41,7 +42,7 @@ def for_pile(record: Record, pile: Pile, lasting: bool) -> tuple[Fix, ...]:
     keep = _cut_each_time(record, pile) if pile.chain else None
     keep = keep or _remove_hooks(record, pile)
     keep = keep or keep_numbers(record, pile.name, pile.owners, pile.graph) or _hand_over_numbers(record, pile)
-    if keep is None:
+    if (keep := keep or without_graph(record, pile.graph, pile.owners, pile.inside)) is None:
         line = f" ({where(place)})" if where(place) else ""
         keep = Fix(
             "detach",
@@ -214,7 +215,7 @@ def _hand_over_numbers(record: Record, pile: Pile) -> Fix | None:
     run = next((one for one in _cells(record) if one.cell == place.cell), None)
     made = source.statements_at(run.source, place.line or 0)[-1:] if run is not None else []
     given = {target for statement in made for target in source.targets(statement)}
-    keepers = {local(pile.name)[: found.start()] for found in re.finditer(r"[.\[]", local(pile.name))}
+    keepers = {local(pile.name)[: one.start()] for one in re.finditer(r"[.\[]", local(pile.name))} - {"self", "cls"}
     for call in source.nodes_of(run.source) if run is not None and run.cell is not None else ():
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
             continue
