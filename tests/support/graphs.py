@@ -19,6 +19,7 @@ class Held:
     kind: str = "variable"
     containers: tuple[tuple[str, int], ...] = ()
     bounded: bool = False
+    anchor: int = 0
 
 
 def leaf(*shape: int) -> torch.Tensor:

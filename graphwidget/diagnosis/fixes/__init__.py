@@ -51,6 +51,7 @@ FIX_IDS = {
     "find_the_cut": "look for the line that cut the graph",
     "use_reentrant_false": "checkpoint without reentrance",
     "input_requires_grad": "let the input of a checkpoint require grad",
+    "require_grad_sooner": "let an input require grad before it is used",
     "pass_parameters": "pass the parameters that a custom Function computes with",
     "retain_grad": "ask for the `.grad` of a computed tensor",
     "allow_unused": "accept that an input gets no gradient",

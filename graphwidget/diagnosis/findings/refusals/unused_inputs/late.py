@@ -59,9 +59,9 @@ def _sooner(record: Record, used: tuple[TextLine, ...], told: tuple[TextLine, ..
                     edits = (*edits, *text_edit.remove(run.cell, run.source, there[1]))
                 spot = place_of(run, statement.lineno)
                 text = f"Write `{new}` before {_shown(here)} ({where(spot)})."
-                return Fix("requires_grad", text, False, at(spot), edits=edits)
+                return Fix("require_grad_sooner", text, False, at(spot), edits=edits)
     text = f"Let {shown} require grad before it is used: before {where(before)}. Or compute there what is needed anew."
-    return Fix("requires_grad", text, False, at(before))
+    return Fix("require_grad_sooner", text, False, at(before))
 
 
 def _shared(used: tuple[TextLine, ...], told: tuple[TextLine, ...]) -> tuple[int, TextLine, TextLine] | None:
