@@ -15,6 +15,7 @@ from graphwidget.model import Fix, Kind, Owner, Place, Record, SlotState, Snapsh
 
 __all__ = ["without_graph"]
 
+MOST_GRAPHS = 10  # of calls
 MOST = 60  # nodes of which it is asked whether a call ran them
 _OF_MODULES = ("forward", "__call__")
 
@@ -35,7 +36,7 @@ def without_graph(record: Record, graph: Snapshot, owners: Sequence[Owner], insi
     spot = at(place)
     text = Cells.of(record).text(spot[0]) if spot is not None else ""
     found = syntax.statements_at(text, spot[1])[-1:] if spot is not None else []
-    if not found or hasattr(found[0], "body") or spot is None:
+    if not found or hasattr(found[0], "body") or spot is None or _serves_a_call(record, spot):
         return None
     edits = in_block(spot[0], text, "with torch.no_grad():", found[0], found[0])
     advice = (
@@ -49,6 +50,16 @@ def _computing(place: Place) -> Place:
     """The innermost line that is not in a module's own code."""
     frames = (place, *reversed(place.stack))
     return next((one for one in frames if (one.function or "").rpartition(".")[2] not in _OF_MODULES), place)
+
+
+def _serves_a_call(record: Record, spot: tuple[int, int]) -> bool:
+    """Whether what a line computes led to the root of a call: another result of it is trained."""
+    graphs = {id(call.graph): call.graph for call in record.calls if call.graph is not None}
+    for graph in list(graphs.values())[-MOST_GRAPHS:]:
+        for place in {place for i in range(len(graph)) if (place := graph.place_of(i)) is not None}:
+            if spot in map(at, (place, *place.stack)):
+                return True
+    return False
 
 
 def _some_ran(record: Record, graph: Snapshot, inside: frozenset[int]) -> bool:

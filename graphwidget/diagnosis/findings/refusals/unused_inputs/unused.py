@@ -16,10 +16,10 @@ from graphwidget.diagnosis.findings.refusals.unused_inputs.late import told_late
 from graphwidget.diagnosis.findings.refusals.unused_inputs.linear import linear_in
 from graphwidget.diagnosis.findings.refusals.unused_inputs.made_again import made_again
 from graphwidget.diagnosis.findings.refusals.unused_inputs.parts import part_of_whole
+from graphwidget.diagnosis.findings.refusals.unused_inputs.unread import unread_argument
 from graphwidget.diagnosis.no_graph.cause import expression
 from graphwidget.diagnosis.no_graph.cutting import cuts_in
 from graphwidget.diagnosis.no_graph.origins import Cut, Origins
-from graphwidget.diagnosis.no_graph.unread import unread_argument
 from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.no_graph.way_forward import why_cut
 from graphwidget.diagnosis.source import syntax as source

@@ -1,0 +1,27 @@
+"""Leaves that no optimizer holds, as they were replaced or unfrozen after it was made."""
+
+from told import findings_of
+
+from graphwidget.diagnosis.source.edits.text_edit import apply
+
+
+def test_a_state_dict_that_is_assigned_behind_the_optimizer_replaces_the_parameters():
+    made = "opt = torch.optim.SGD(net.parameters(), 0.1)\nnet.load_state_dict(state, assign=True)"
+    loop = "for _ in range(3):\n    net.zero_grad()\n    net(torch.ones(2, 3)).sum().backward()\n    opt.step()"
+    cells = ("import copy\nnet = nn.Linear(3, 1)\nstate = copy.deepcopy(net.state_dict())", made, loop)
+    (found,) = findings_of(*cells)
+    assert "replaced them" in found.text and found.made_at.line == 2
+    fixed = apply(made, found.fixes[0].edits)
+    assert fixed.splitlines() == made.splitlines()[::-1] and not findings_of(cells[0], fixed, loop)
+
+
+def test_a_layer_that_is_unfrozen_behind_an_optimizer_of_what_required_grad():
+    made = "net = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))\nnet[0].requires_grad_(False)\n"
+    made += "def chosen(named):\n    return [p for _, p in named if p.requires_grad]\n"
+    made += "opt = torch.optim.SGD(chosen(net.named_parameters()), 0.1)"
+    loop = "for epoch in range(12):\n    if epoch == 5:\n        net[0].requires_grad_(True){more}\n"
+    loop += "    opt.zero_grad()\n    net(torch.ones(2, 3)).pow(2).sum().backward()\n    opt.step()"
+    (found,) = findings_of(made, loop.format(more=""))
+    assert "required no grad" in found.text and found.made_at.line == 3 and "`net[0].weight`" in found.headline
+    more = "\n        opt.add_param_group({'params': net[0].parameters()})"
+    assert not findings_of(made, loop.format(more=more))
