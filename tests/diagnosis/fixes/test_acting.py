@@ -51,7 +51,9 @@ def test_what_a_backward_has_run_is_not_put_under_no_grad() -> None:
 
 def test_a_line_whose_other_result_is_trained_keeps_its_graph() -> None:
     agent = AGENT.replace("nn.Linear(4, 1)", "nn.Linear(2, 1)").replace("self.head(h), h", "self.head(x), h")
-    play = PLAY.replace("        h = after\n", "        value.pow(2).sum().backward()\n").replace("states=h", "states=after")
+    play = PLAY.replace("        h = after\n", "        value.pow(2).sum().backward()\n").replace(
+        "states=h", "states=after"
+    )
     found = findings_of(agent, play, LOOP)
     piles = [one for one in found if one.kind == "leak"]
     assert piles and all("no_grad_or_item" not in [fix.id for fix in one.fixes] for one in piles)
