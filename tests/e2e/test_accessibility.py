@@ -90,7 +90,7 @@ def test_a_high_contrast_host_is_known_by_its_background(open_page, ground, ink)
         [ground, ink],
     )
     wanted = "dark" if ground == "#000000" else "light"
-    wait_for(lambda: page.locator(".graphwidget").get_attribute("data-theme") == wanted, 10, f"{wanted}")
+    wait_for(lambda: page.locator(".graphwidget").get_attribute("data-theme") == wanted, f"{wanted}")
     assert contrast(page, ".gw-tree .g-op") > 15 and contrast(page) > 6
 
 
@@ -106,7 +106,7 @@ def test_secondary_text_is_as_readable_as_ours_whatever_the_host_has(open_page, 
         }""",
         theme,
     )
-    wait_for(lambda: page.locator(".graphwidget").get_attribute("data-theme") == theme, 10, f"{theme}")
+    wait_for(lambda: page.locator(".graphwidget").get_attribute("data-theme") == theme, f"{theme}")
     assert contrast(page) > 6 and contrast(page, ".gw-mute", "color") > 6
 
 
@@ -115,7 +115,7 @@ def test_buttons_keep_their_size_when_the_picture_shrinks(open_page):
     page.locator(".gw-pill").click()
     for _ in range(4):
         page.keyboard.press("-")
-    wait_for(lambda: float(page.locator(".gw-canvas").get_attribute("data-scale")) < 0.7, 10, "a small picture")
+    wait_for(lambda: float(page.locator(".gw-canvas").get_attribute("data-scale")) < 0.7, "a small picture")
     button = page.locator(".gw-run").first
     box = button.bounding_box()
     drawn = button.evaluate(

@@ -64,10 +64,10 @@ def has_the_story(widget):
 def goes_back(widget):
     """A step back: the kernel sends a stored picture."""
     widget.locator('[aria-label^="Previous step"]').click()
-    wait_for(lambda: widget.get_attribute("data-past") == "true", 20, "a picture of the past")
+    wait_for(lambda: widget.get_attribute("data-past") == "true", "a picture of the past")
     widget.locator('[role=treeitem][data-node="NllLossBackward0"]').wait_for()
     widget.locator('[aria-label^="Now"]').click()
-    wait_for(lambda: widget.get_attribute("data-past") is None, 20, "the present")
+    wait_for(lambda: widget.get_attribute("data-past") is None, "the present")
 
 
 def ours(log):
@@ -98,7 +98,7 @@ def test_voila_shows_the_story_and_runs_what_is_clicked(browser, tmp_path, shots
         node.wait_for()
         run = widget.get_by_role("button", name="loss.backward()")
         run.click()
-        wait_for(lambda: node.get_attribute("data-state") == "freed", 30, "the slots that the click has freed")
+        wait_for(lambda: node.get_attribute("data-state") == "freed", "the slots that the click has freed")
         run.click()
         widget.get_by_role("button", name="Run it anyway").click()
         has_the_story(widget)
@@ -118,7 +118,7 @@ def test_marimo_shows_the_story_of_a_block_that_has_ended(browser, tmp_path, sho
     with MarimoServer(path, mode) as server:
         page, log = browser.open(server.url)
         widgets = page.locator(".graphwidget")
-        wait_for(lambda: widgets.count() == 2, 90, "two views")
+        wait_for(lambda: widgets.count() == 2, "two views")
         for which in range(2):
             widget = widgets.nth(which)
             widget.scroll_into_view_if_needed()

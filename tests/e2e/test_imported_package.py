@@ -60,6 +60,6 @@ def test_a_package_of_a_notebook_has_its_lines_in_note_rail_and_finding(package,
     finding.wait_for()
     assert "shipped/net.py:11" in finding.inner_text()
     for line in ("net.py:11 forward", "train.py:7 fit", "train.py:8"):
-        wait_for(lambda line=line: line in (widget.text_content() or ""), 20, f"{line} in the code rail")
+        wait_for(lambda line=line: line in (widget.text_content() or ""), f"{line} in the code rail")
     screenshot(widget, shots / "files.png")
     assert notebook.problems() == []

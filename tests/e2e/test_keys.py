@@ -101,7 +101,7 @@ def test_no_key_pressed_in_the_widget_reaches_the_notebook(open_notebook, app):
         for stroke in pressed:
             if not widget.evaluate(_FOCUS, kind):  # an earlier key has closed or replaced it
                 end_modes(widget)
-                wait_for(lambda: focused(widget, kind), 5, f"{kind} after a key before {stroke}")
+                wait_for(lambda: focused(widget, kind), f"{kind} after a key before {stroke}")
             page.keyboard.press(stroke)
     assert page.evaluate("window.ran") == []
     assert page.evaluate("window.passed") == []
@@ -155,7 +155,7 @@ def test_a_key_whose_element_has_gone_does_not_reach_the_notebook(open_notebook,
             " new Function('el', gone)(el); }",
             gone,
         )
-        wait_for(lambda: widget.evaluate(has_focus), 5, f"the focus in the widget after {gone}")
+        wait_for(lambda: widget.evaluate(has_focus), f"the focus in the widget after {gone}")
         for key in "xdd":
             page.keyboard.press(key)
     assert page.evaluate("window.ran") == [] and page.evaluate("window.passed") == []
@@ -176,7 +176,7 @@ def test_the_browsers_own_keys_and_the_widgets_go_on_working(open_notebook, app)
     # In a field letters are text, and Ctrl+A selects all of it.
     widget.get_by_role("button", name="Search", exact=True).click()
     field = widget.get_by_role("searchbox")
-    wait_for(lambda: field.evaluate("el => el === el.getRootNode().activeElement"), 5, "the focus in the search")
+    wait_for(lambda: field.evaluate("el => el === el.getRootNode().activeElement"), "the focus in the search")
     page.keyboard.type("xdd")
     page.keyboard.press("Control+a")
     page.keyboard.type("mv")
@@ -208,6 +208,6 @@ def test_the_browsers_own_keys_and_the_widgets_go_on_working(open_notebook, app)
     assert page.evaluate("window.ran") == []
     notebook.cell(0).locator(".jp-InputPrompt").click()
     page.keyboard.press("Control+s")
-    wait_for(lambda: "docmanager:save" in page.evaluate("window.ran"), 10, "the notebook saved")
-    wait_for(lambda: not page.evaluate("window.jupyterapp.shell.currentWidget.context.model.dirty"), 10, "saved")
+    wait_for(lambda: "docmanager:save" in page.evaluate("window.ran"), "the notebook saved")
+    wait_for(lambda: not page.evaluate("window.jupyterapp.shell.currentWidget.context.model.dirty"), "saved")
     clean(notebook)

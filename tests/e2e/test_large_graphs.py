@@ -29,7 +29,7 @@ def show(open_notebook, source):
 def settle(notebook, widget):
     """Wait until the picture is the newest one, and drawn."""
     newest = "str(max(w._serial for w in __import__('ipywidgets').Widget.widgets.values() if hasattr(w, '_serial')))"
-    wait_for(lambda: widget.get_attribute("data-serial") == notebook.kernel.eval(newest), 30, "the newest picture")
+    wait_for(lambda: widget.get_attribute("data-serial") == notebook.kernel.eval(newest), "the newest picture")
     # A view draws again once it knows its room and its fonts.
     widget.locator("svg.gw-tree:not([aria-busy])").first.wait_for(state="attached")
     notebook.page.evaluate(PAINTED)
@@ -89,7 +89,7 @@ def test_gpt2_is_readable_at_first_sight_light_and_dark(open_notebook, dark, sho
     screenshot(widget, shots / "gpt2-light.png")
     light = widget.evaluate("view => getComputedStyle(view).backgroundColor")
     dark(notebook)
-    wait_for(lambda: widget.evaluate("view => getComputedStyle(view).backgroundColor") != light, 20, "dark colours")
+    wait_for(lambda: widget.evaluate("view => getComputedStyle(view).backgroundColor") != light, "dark colours")
     notebook.page.locator("#jupyterlab-splash").wait_for(state="detached")
     screenshot(widget, shots / "gpt2-dark.png")
     clean(notebook)
@@ -120,7 +120,7 @@ def test_opening_a_group_shows_what_is_inside_beside_a_column_that_stays(open_no
     card, frame = group.bounding_box(), lens.bounding_box()
     assert wedge["x"] <= card["x"] + card["width"] + 2 and wedge["x"] + wedge["width"] >= frame["x"] - 2
     assert card["x"] + card["width"] <= frame["x"] + 12  # the second edges of a group may reach under the frame
-    wait_for(lambda: lens.evaluate("lens => lens.contains(document.activeElement)"), 20, "the focus in the lens")
+    wait_for(lambda: lens.evaluate("lens => lens.contains(document.activeElement)"), "the focus in the lens")
     screenshot(widget, shots / f"gpt2-open-{how.replace(' ', '-')}.png")
     inner = lens.locator("[aria-expanded=false]").first
     deep = inner.get_attribute("data-node")
@@ -130,7 +130,7 @@ def test_opening_a_group_shows_what_is_inside_beside_a_column_that_stays(open_no
     deeper.locator(BOX).first.wait_for()
     for left in (1, 0):
         notebook.page.keyboard.press("Escape")
-        wait_for(lambda left=left: widget.locator(".gw-trail > :is(b, button)").count() == left, 20, f"{left} open")
+        wait_for(lambda left=left: widget.locator(".gw-trail > :is(b, button)").count() == left, f"{left} open")
     assert group.evaluate("group => group === document.activeElement")
     assert places(column) == before
     clean(notebook)
@@ -164,8 +164,8 @@ def test_a_first_look_follows_the_width_and_leaves_out_the_code_where_there_is_n
     notebook.page.set_viewport_size({"width": 1500, "height": 1000})
     for width, has_code in ((1300, True), (800, False), (1300, True)):
         widget.evaluate("(view, width) => { view.style.width = `${width}px`; }", width)
-        wait_for(lambda has_code=has_code: (code.count() > 0) == has_code, 20, f"code beside at {width} px: {has_code}")
-        wait_for(lambda: widget.evaluate(INSIDE), 20, f"every card in view at {width} px")
+        wait_for(lambda has_code=has_code: (code.count() > 0) == has_code, f"code beside at {width} px: {has_code}")
+        wait_for(lambda: widget.evaluate(INSIDE), f"every card in view at {width} px")
         assert widget.get_attribute("data-width") == "wide"
         assert float(widget.locator(".gw-canvas").get_attribute("data-scale")) >= 0.79  # everything is written out
         assert widget.evaluate(COVERED) == [True, 0]
@@ -191,7 +191,7 @@ loss.backward()"""
 @pytest.mark.parametrize(("source", "groups"), [(DEEP, 4), (BRANCHES, 0)], ids=["deep", "branches"])
 def test_a_first_look_has_every_card_readable_and_covered_by_no_other(open_notebook, shots, request, source, groups):
     notebook, widget = show(open_notebook, source)
-    wait_for(lambda: widget.evaluate(INSIDE), 20, "every card in view")
+    wait_for(lambda: widget.evaluate(INSIDE), "every card in view")
     assert float(widget.locator(".gw-canvas").get_attribute("data-scale")) >= 0.55
     assert widget.locator("[role=treeitem][aria-expanded=false]").count() >= groups
     assert widget.evaluate(COVERED) == [True, 0]
@@ -205,9 +205,9 @@ def test_another_width_is_fitted_anew_with_the_lens_open(open_notebook, shots):
     lens = widget.locator(".gw-lens")
     lens.locator(BOX).first.wait_for()
     widget.evaluate("view => { view.style.width = '600px'; }")
-    wait_for(lambda: widget.get_attribute("data-width") == "narrow", 20, "a narrow view")
+    wait_for(lambda: widget.get_attribute("data-width") == "narrow", "a narrow view")
     widget.evaluate("view => { view.style.width = '500px'; }")
-    wait_for(lambda: lens.bounding_box()["width"] > 450, 20, "the lens over the whole drawing")
+    wait_for(lambda: lens.bounding_box()["width"] > 450, "the lens over the whole drawing")
     screenshot(widget, shots / "gpt2-narrow.png")
     clean(notebook)
 
@@ -218,17 +218,17 @@ def test_search_finds_operations_modules_and_lines_in_closed_blocks(open_noteboo
     field, found = widget.get_by_role("searchbox"), widget.locator(".gw-found")
     for words, least in (("Softmax", 12), ("model.h[7].mlp", 4), ("return self.c_proj(F.gelu", 12), ("logits", 1)):
         field.fill("there is no such thing")
-        wait_for(lambda: found.inner_text() == "none", 20, "no hit")
+        wait_for(lambda: found.inner_text() == "none", "no hit")
         field.fill(words)
-        wait_for(lambda: found.inner_text().startswith("1 of "), 20, f"hits for {words}")
+        wait_for(lambda: found.inner_text().startswith("1 of "), f"hits for {words}")
         hits = int(found.inner_text().split()[-1])
         assert hits >= least, words
         field.press("Enter")
-        wait_for(lambda: found.inner_text() == f"{min(2, hits)} of {hits}", 20, "the next hit")
+        wait_for(lambda: found.inner_text() == f"{min(2, hits)} of {hits}", "the next hit")
         if least > 1:
             widget.locator(".gw-lens .g-hitcard").first.wait_for()  # it is in a closed block: the lens shows it
     field.press("Escape")
-    wait_for(lambda: not field.is_visible(), 20, "the search closed")
+    wait_for(lambda: not field.is_visible(), "the search closed")
     assert widget.locator(".gw-lens").count() == 0
     clean(notebook)
 
@@ -239,18 +239,18 @@ def test_every_node_of_a_long_lstm_can_be_shown_and_closed_again(open_notebook, 
     screenshot(widget, shots / "lstm10k.png")
     menu = widget.get_by_label("What to show")
     menu.select_option("all")
-    wait_for(lambda: drawn_as(widget) == "bitmap", 40, "10,000 nodes as a bitmap")
-    wait_for(lambda: ink(widget)[0] > 1000, 20, "nodes on the bitmap")
+    wait_for(lambda: drawn_as(widget) == "bitmap", "10,000 nodes as a bitmap")
+    wait_for(lambda: ink(widget)[0] > 1000, "nodes on the bitmap")
     assert "10,4" in widget.locator(".gw-facts").inner_text() or "as 7," in widget.locator(".gw-facts").inner_text()
     # The keyboard walks the bitmap too: the focused node is an element.
     focused = widget.locator('svg.gw-tree [tabindex="0"]')
     focused.focus()
     first = focused.get_attribute("data-key")
     notebook.page.keyboard.press("ArrowUp")
-    wait_for(lambda: focused.get_attribute("data-key") != first, 20, "the next node along an edge")
+    wait_for(lambda: focused.get_attribute("data-key") != first, "the next node along an edge")
     screenshot(widget, shots / "lstm10k-all.png")
     menu.select_option("auto")
-    wait_for(lambda: drawn_as(widget) == "svg" and len(titles(widget)) <= 60, 40, "the folded picture again")
+    wait_for(lambda: drawn_as(widget) == "svg" and len(titles(widget)) <= 60, "the folded picture again")
     clean(notebook)
 
 
@@ -258,8 +258,8 @@ def test_a_graph_of_100_000_nodes_pans_and_zooms(open_notebook, shots):
     notebook, widget = show(open_notebook, WIDE.format(nodes=100_000))
     assert len(titles(widget)) <= 60
     widget.get_by_label("What to show").select_option("all")
-    wait_for(lambda: drawn_as(widget) == "bitmap", 50, "100,000 nodes as a bitmap")
-    wait_for(lambda: ink(widget)[0] > 1000, 20, "nodes on the bitmap")
+    wait_for(lambda: drawn_as(widget) == "bitmap", "100,000 nodes as a bitmap")
+    wait_for(lambda: ink(widget)[0] > 1000, "nodes on the bitmap")
     screenshot(widget, shots / "wide100k.png")
     bitmap, canvas = widget.locator("canvas.gw-bitmap"), widget.locator(".gw-canvas")
     box = canvas.bounding_box()
@@ -277,12 +277,12 @@ def test_a_graph_of_100_000_nodes_pans_and_zooms(open_notebook, shots):
     was = place()
     drag(100)
     # The bitmap follows the pointer, then is drawn anew around the view.
-    wait_for(lambda: place() != was or ink(widget)[1], 10, "a drawing that moved")
+    wait_for(lambda: place() != was or ink(widget)[1], "a drawing that moved")
     drawn = ink(widget)
     drag(box["height"] / 2 - 20)
-    wait_for(lambda: ink(widget) != drawn, 20, "another part of the graph")
+    wait_for(lambda: ink(widget) != drawn, "another part of the graph")
     assert ink(widget)[0] > 1000
     scale = canvas.get_attribute("data-scale")
     widget.get_by_role("button", name="Zoom out").click()
-    wait_for(lambda: canvas.get_attribute("data-scale") != scale, 20, "another scale")
+    wait_for(lambda: canvas.get_attribute("data-scale") != scale, "another scale")
     clean(notebook)

@@ -35,5 +35,5 @@ def test_a_record_is_shown_as_if_it_were_live_and_runs_nothing(open_notebook, tm
     widget.screenshot(path=str(shots / "record.png"))
     widget.locator("[role=treeitem]").first.click()
     notebook.page.keyboard.press("[")
-    wait_for(lambda: widget.get_attribute("data-past") == "true", 20, "a picture of the past")
+    wait_for(lambda: widget.get_attribute("data-past") == "true", "a picture of the past")
     widget.screenshot(path=str(shots / "record.png"))

@@ -36,7 +36,7 @@ def test_nbconvert_shows_the_picture_without_network(browser, tmp_path, shots, c
     page, log = browser.open((tmp_path / "lecture.html").as_uri())
     image = page.locator(".jp-OutputArea-output img")
     assert image.count() == 1
-    wait_for(lambda: is_drawn(image), 20, "the picture")
+    wait_for(lambda: is_drawn(image), "the picture")
     image.scroll_into_view_if_needed()
     page.screenshot(path=str(shots / "nbconvert.png"))
     words = page.locator(".jp-OutputArea-output pre").all_inner_texts()
@@ -61,7 +61,7 @@ def test_an_untrusted_notebook_shows_the_picture(browser, server, run_and_saved,
     nbformat.write(notebook, server.root / "downloaded.ipynb")
     page = JupyterPage(browser, server, "downloaded.ipynb")
     image = page.output(3).locator("img")
-    wait_for(lambda: image.count() == 1 and is_drawn(image), 30, "the picture")
+    wait_for(lambda: image.count() == 1 and is_drawn(image), "the picture")
     assert page.output(3).locator(".graphwidget").count() == 0
     page.scroll_to(3)
     page.page.screenshot(path=str(shots / "untrusted.png"))

@@ -43,10 +43,10 @@ def test_a_long_training_is_shown_divided_and_compared(open_notebook, shots):
     assert widget.evaluate(TOUCHING) == 0
     screenshot(widget, shots / "timeline-600-calls.png")
     folded.click()
-    wait_for(lambda: widget.locator("button.gw-folded").count() > 2, 20, "parts of the loop")
+    wait_for(lambda: widget.locator("button.gw-folded").count() > 2, "parts of the loop")
     assert widget.evaluate(TOUCHING) == 0
     notebook.page.keyboard.press("Escape")
-    wait_for(lambda: widget.locator("button.gw-out").is_hidden(), 20, "the whole timeline again")
+    wait_for(lambda: widget.locator("button.gw-out").is_hidden(), "the whole timeline again")
 
     widget.get_by_role("button", name="Enlarge the timeline: who keeps which bytes").click()
     names = widget.locator("ul.gw-names")
@@ -65,6 +65,6 @@ def test_a_long_training_is_shown_divided_and_compared(open_notebook, shots):
     assert "history[1]" in compared.inner_text() and "added" in compared.inner_text()
     screenshot(widget, shots / "compared.png")
     notebook.page.keyboard.press("Escape")
-    wait_for(lambda: compared.count() == 0, 20, "the comparison ended")
+    wait_for(lambda: compared.count() == 0, "the comparison ended")
     notebook.page.keyboard.press("n")
     assert notebook.problems() == [] and notebook.log.offsite() == []

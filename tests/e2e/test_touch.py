@@ -36,7 +36,7 @@ def test_two_fingers_zoom_what_they_hold(open_notebook):
     for apart in (50, 60, 70, 80):
         fingers("touchMove", apart)
     fingers("touchEnd", 0)
-    wait_for(lambda: scale() > 1.8 * before, 10, f"a picture twice as large as {before}")
+    wait_for(lambda: scale() > 1.8 * before, f"a picture twice as large as {before}")
     assert scale() == pytest.approx(2 * before, rel=0.05)
     assert scrolled() == top
     clean(notebook)
@@ -58,10 +58,10 @@ def test_a_dragged_height_is_kept_in_the_kernel_and_shown_again(open_notebook):
     mouse.move(box["x"] + box["width"] / 2, box["y"] - 26, steps=3)
     mouse.move(box["x"] + box["width"] / 2, box["y"] - 96, steps=3)
     mouse.up()
-    wait_for(lambda: notebook.kernel.eval("view.height") == before - 100, 10, "the height in the kernel")
+    wait_for(lambda: notebook.kernel.eval("view.height") == before - 100, "the height in the kernel")
     edge.focus()
     notebook.page.keyboard.press("ArrowDown")
-    wait_for(lambda: notebook.kernel.eval("view.height") == before - 80, 10, "the height by a key")
+    wait_for(lambda: notebook.kernel.eval("view.height") == before - 80, "the height by a key")
     notebook.run_cell(3)
     assert widget_in(notebook, 3).evaluate("view => view.style.getPropertyValue('--gw-h')") == f"{before - 80}px"
     clean(notebook)

@@ -48,7 +48,7 @@ class JupyterPage:
 
     def _poll(self, function: str, what: str):
         # Not page.wait_for_function: it takes the promise of an async function for a true value.
-        return wait_for(lambda: self.page.evaluate(function), self._timeout_s, what)
+        return wait_for(lambda: self.page.evaluate(function), what, self._timeout_s)
 
     # --- running ---------------------------------------------------------------------------
 

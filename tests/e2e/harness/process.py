@@ -21,8 +21,8 @@ def free_port() -> int:
         return s.getsockname()[1]
 
 
-def wait_for(check: Callable[[], object], timeout_s: float, what: str, every_s: float = 0.05):
-    """The first true value of `check`, or TimeoutError."""
+def wait_for(check: Callable[[], object], what: str, timeout_s: float = 120, every_s: float = 0.05):
+    """The first true value of `check`, or TimeoutError. Patient: a wait that ends costs nothing on a slow machine."""
     end = time.monotonic() + timeout_s
     while True:
         if value := check():
@@ -69,7 +69,7 @@ class Server:
                 return False
 
         try:
-            wait_for(answers, timeout_s, f"{self.url} to answer")
+            wait_for(answers, f"{self.url} to answer", timeout_s)
         except BaseException:
             self.stop()
             raise

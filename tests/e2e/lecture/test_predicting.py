@@ -28,7 +28,7 @@ def test_marks_in_the_picture_are_scored_by_what_the_call_did(open_notebook, sho
     notebook, widget = opened(open_notebook)
     uid = widget.locator('[data-node="ExpBackward0"]').get_attribute("data-uid")
     widget.locator(f'[data-sign="mark {uid}:0"] rect').click()
-    wait_for(widget.get_by_label("ExpBackward0.result of y").is_checked, 10, "the same mark in the list")
+    wait_for(widget.get_by_label("ExpBackward0.result of y").is_checked, "the same mark in the list")
     widget.get_by_label("MulBackward0.self of In[2]:4").check()
     widget.get_by_label("It runs").check()
     widget.screenshot(path=shots / "predicting-asked.png")
@@ -50,7 +50,7 @@ def test_a_student_without_a_mouse_predicts_where_a_call_raises(open_notebook):
     keys = notebook.page.keyboard
     widget.locator('button[aria-label="End predicting"]').press("Enter")
     notebook.kernel.eval("first.backward()")
-    wait_for(lambda: widget.locator('[data-node="ExpBackward0"]').get_attribute("data-state") == "freed", 10, "freed")
+    wait_for(lambda: widget.locator('[data-node="ExpBackward0"]').get_attribute("data-state") == "freed", "freed")
     widget.locator('[role="treeitem"][tabindex="0"]').focus()
     keys.press("q")
     widget.locator('select[aria-label="Call to predict"]').select_option(label="second.backward()")
@@ -59,7 +59,7 @@ def test_a_student_without_a_mouse_predicts_where_a_call_raises(open_notebook):
     widget.locator('[data-node="ExpBackward0"]').focus()
     keys.press("Enter")
     chosen = widget.locator("[aria-label='Node at which it raises'] option:checked")
-    wait_for(lambda: chosen.inner_text().startswith("ExpBackward0"), 10, "the node that was named")
+    wait_for(lambda: chosen.inner_text().startswith("ExpBackward0"), "the node that was named")
     widget.get_by_role("button", name="Run it and compare").press("Enter")
     widget.locator(".gw-score").wait_for()
     assert widget.locator(".gw-score").inner_text() == "All right"

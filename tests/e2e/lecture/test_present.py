@@ -56,7 +56,7 @@ def test_each_section_of_a_lecture_has_the_picture_for_itself(open_notebook, sho
         assert "product" not in names(widget)
         screenshot(widget, shots / f"present-{size['width']}.png")
     chip.click()
-    wait_for(lambda: "product" in names(widget), 20, "the older graphs")
+    wait_for(lambda: "product" in names(widget), "the older graphs")
     chip.click()
-    wait_for(lambda: "product" not in names(widget), 20, "the present alone")
+    wait_for(lambda: "product" not in names(widget), "the present alone")
     assert notebook.problems() == []

@@ -29,11 +29,11 @@ def test_presenting_is_remembered_from_cell_to_cell_and_for_later_views(open_not
     for cell in (4, 5):
         notebook.run_cell(cell)
     for widget in (second, other):
-        wait_for(lambda widget=widget: presents(widget), 10, "a later view that presents")
+        wait_for(lambda widget=widget: presents(widget), "a later view that presents")
     notebook.scroll_to(3)
     first.locator('[role="treeitem"][tabindex="0"]').focus()
     notebook.page.keyboard.press("p")
-    wait_for(lambda: not presents(first) and not presents(second), 10, "both views of one model")
+    wait_for(lambda: not presents(first) and not presents(second), "both views of one model")
     assert notebook.kernel.eval("graphwidget.view().presenting") is False
     assert notebook.kernel.eval("graphwidget.view(z).presenting") is False
     clean(notebook)
@@ -48,12 +48,12 @@ def test_the_menu_leads_to_a_live_view_beside_the_notebook(open_notebook, shots)
     widget.locator('button[aria-label^="More"]').click()
     widget.get_by_role("button", name="Show beside the notebook").click()
     said = widget.locator(".gw-answer[role=status]")
-    wait_for(lambda: 'Choose "Create New View for Cell Output"' in said.inner_text(), 5, "the sentence")
+    wait_for(lambda: 'Choose "Create New View for Cell Output"' in said.inner_text(), "the sentence")
     notebook.page.get_by_role("menuitem", name="Create New View for Cell Output").click()
     beside = notebook.page.locator(".jp-LinkedOutputView .graphwidget")
     beside.wait_for()
     notebook.page.evaluate("() => window.jupyterapp.shell.activateById(document.querySelector('.jp-NotebookPanel').id)")
     notebook.run_cell(3)
-    wait_for(lambda: beside.locator('[data-node="MulBackward0"]').count() == 1, 10, "the new node in the view beside")
+    wait_for(lambda: beside.locator('[data-node="MulBackward0"]').count() == 1, "the new node in the view beside")
     notebook.page.screenshot(path=shots / "beside-the-notebook.png")
     clean(notebook)

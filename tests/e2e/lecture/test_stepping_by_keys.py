@@ -35,7 +35,7 @@ def step_on(notebook, widget):
     for at in range(1, last + 1):
         notebook.page.keyboard.press("ArrowRight")
         begins = f"Step {at} of {last - 1}" if at < last else "After the call"
-        wait_for(lambda begins=begins: status.inner_text().startswith(begins), 5, begins)
+        wait_for(lambda begins=begins: status.inner_text().startswith(begins), begins)
         said.append(status.inner_text())
     return said
 
@@ -72,15 +72,15 @@ def test_the_steps_ahead_are_those_that_the_call_then_makes(open_notebook, shots
 def test_a_recorded_call_is_stepped_through_on_the_picture_before_it(open_notebook, shots):
     notebook, widget = opened(open_notebook, "loss.backward()")
     node = widget.locator('[data-node="ExpBackward0"]')
-    wait_for(lambda: node.get_attribute("data-state") == "freed", 10, "the freed picture")
+    wait_for(lambda: node.get_attribute("data-state") == "freed", "the freed picture")
     widget.locator('button[aria-label="Step through a call"]').click()
     choice = widget.locator('select[aria-label="Call to step through"]')
     choice.select_option(label="1 loss.backward()")
-    wait_for(lambda: node.get_attribute("data-state") == "held", 10, "the picture before the call")
+    wait_for(lambda: node.get_attribute("data-state") == "held", "the picture before the call")
     widget.locator(".gw-play input[type=range]").focus()
     said = step_on(notebook, widget)
     assert "The .grad of w was None and was set." in said[-2] and node.get_attribute("data-state") == "freed"
     widget.screenshot(path=shots / "stepping-recorded.png")
     widget.locator('button[aria-label="End stepping"]').click()
-    wait_for(lambda: widget.get_attribute("data-past") is None, 10, "now")
+    wait_for(lambda: widget.get_attribute("data-past") is None, "now")
     clean(notebook)

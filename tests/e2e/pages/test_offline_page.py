@@ -46,7 +46,7 @@ def test_it_foretells_a_call_and_steps_through_it_but_runs_nothing(open_page, sh
         choice.select_option(label=label)
         page.locator(".gw-play input[type=range]").wait_for()
         page.keyboard.press(".")
-        wait_for(lambda: status.inner_text().startswith("Step 1 of"), 10, f"a step of {label}")
+        wait_for(lambda: status.inner_text().startswith("Step 1 of"), f"a step of {label}")
     page.screenshot(path=str(shots / "page_steps.png"))
     assert log.problems() == []
 

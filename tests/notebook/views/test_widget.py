@@ -123,6 +123,7 @@ def test_while_a_cell_runs_there_are_at_most_ten_messages_a_second(
 ) -> None:
     clock = SimpleNamespace(now=100.0)
     monkeypatch.setattr(module.time, "perf_counter", lambda: clock.now)
+    monkeypatch.setattr(module.time, "thread_time", lambda: clock.now)
     view = AutogradView(source)
     sent = updates(view)
     source.tracker.busy = "In[2] is running"
@@ -140,6 +141,7 @@ def test_while_a_cell_runs_there_are_at_most_ten_messages_a_second(
 def test_drawing_takes_a_small_share_of_a_running_cell(source: FakeSource, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(now=100.0)
     monkeypatch.setattr(module.time, "perf_counter", lambda: clock.now)
+    monkeypatch.setattr(module.time, "thread_time", lambda: clock.now)
     view = AutogradView(source)
     slow = source.drawing
 
