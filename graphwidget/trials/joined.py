@@ -40,6 +40,8 @@ def joined(ran: Ran, first: Fix, after: Next) -> Fix | None:
         }
     except (CannotEdit, KeyError, ValueError):
         return None
+    if any(_repeats_itself(edit.new) for own in edits.values() for edit in own):
+        return None  # the first did not help where it was put, and the same once more would not
     return replace(
         first,
         text=f"{first.text} Then {'the next error comes' if after.error else 'this is left'}: {after.headline} "
@@ -51,6 +53,12 @@ def joined(ran: Ran, first: Fix, after: Next) -> Fix | None:
         verified=False,
         tried=None,
     )
+
+
+def _repeats_itself(text: str) -> bool:
+    """Whether lines are followed by the same lines."""
+    half, rest = divmod(len(lines := text.splitlines()), 2)
+    return bool(lines) and not rest and lines[:half] == lines[half:]
 
 
 def second_alone(ran: Ran, first: Fix, after: Next) -> Fix | None:

@@ -99,6 +99,11 @@ def test_what_does_not_fit_is_not_joined(ran, after):
     assert joined(ran, FIRST, after) is None
 
 
+def test_what_did_not_help_is_not_put_there_once_more(ran):
+    again = TextEdit((3, 0), (3, 0), "    y = net(x)\n", None, "a.py")
+    assert joined(ran, replace(FIRST, edits=(again,)), replace(AFTER, edits=(again,))) is None
+
+
 def tried(monkeypatch, ran, *answers):
     """The fixes after trials that end like this, and what was tried."""
     left, asked = list(answers), []
@@ -153,8 +158,8 @@ def test_what_does_not_help_together_is_shown_alone(monkeypatch, ran):
 
 
 def test_a_program_of_endless_errors_is_left(monkeypatch, ran):
-    more = replace(AFTER, edits=(TextEdit((1, 0), (1, 0), "pass\n", None, "a.py"),))
-    _, asked = tried(monkeypatch, ran, *[Attempt(BAD, 0.1, (more,))] * 9)
+    more = [replace(AFTER, edits=(TextEdit((1, 0), (1, 0), f"x{k} = 0\n", None, "a.py"),)) for k in range(9)]
+    _, asked = tried(monkeypatch, ran, *(Attempt(BAD, 0.1, (one,)) for one in more))
     assert len(asked) == 4
 
 

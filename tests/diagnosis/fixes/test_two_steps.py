@@ -147,3 +147,11 @@ def train(x):
 def test_a_step_that_computes_its_own_loss_is_mended_itself_and_not_one_of_its_callers():
     (finding,) = findings_of(STATE, "x = torch.randn(1, 3)\ntrain(x)\ntrain(x)\ntrain(x)")
     assert finding.fixes[0].id == "detach" and finding.fixes[0].at[0] == 1
+
+
+def test_what_a_loop_goes_through_is_made_again_before_the_loop():
+    pair = "def pair():\n    each = [D(G(torch.randn(5, 3))).sum() for _ in range(2)]\n    return each, each[0] * each[1]\n"
+    step = "losses, other = pair()\nother.backward()\nod.step()\nfor k, loss in zip(range(2), losses):\n    loss.backward()\n"
+    (finding,) = findings_of(NETS, pair, step)
+    again = next(fix for fix in finding.fixes if fix.id == "recompute_in_loop")
+    assert again.edit == ("+ losses, other = pair()", "  for k, loss in zip(range(2), losses):")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
+from dataclasses import replace
 
 from graphwidget.diagnosis.fixes.rerun.by_position import by_position
 from graphwidget.diagnosis.fixes.rerun.holders import holder
@@ -50,7 +52,8 @@ def _plan(setting: Setting, everything: bool) -> Rerun | None:
         again = holder(setting, target) if found is None else []
         if not again:
             return found
-    if not are_read(setting, again, (target.cell, target.line)):
+    target, items = _before_what_takes_it(setting, target, again)
+    if not are_read(setting, again, (target.cell, target.line), items):
         return None
     if any(isinstance(one.node, ast.Expr) and (target.function or _is_from_outside(target, one)) for one in again):
         return None  # called for its effects, which each pass may undo
@@ -68,6 +71,23 @@ def _plan(setting: Setting, everything: bool) -> Rerun | None:
         sentence = f"Run {what} again before In[{target.cell}], line {target.line}: it builds a fresh graph."
     edits = text_edit.insert_before(target.cell, target.text, target.statement, new)
     return Rerun(sentence, (target.cell, target.line), (*away, *edits) if edits else (), sure)
+
+
+def _before_what_takes_it(setting: Setting, target: Target, again: Sequence[Statement]) -> tuple[Target, set[str]]:
+    """The target before the loop around it that goes through what is made again, and the names that this loop assigns.
+
+    ``for optimizer, loss in zip(optimizers, losses): loss.backward()``: made again inside, `losses` gives no new loss.
+    The target as it is, where the earlier call or what is made again is in that loop.
+    """
+    names = set[str]().union(*(source.targets(one.node) for one in again))
+    earlier = setting.reuse.earlier.place
+    lines = [(setting.text_of_cell(earlier.cell), earlier.line), *((one.run.source, one.node.lineno) for one in again)]
+    for loop in source.loops_around(target.text, target.line) if target.loop is None else ():
+        if not isinstance(loop, ast.For) or names.isdisjoint(source.names_in(loop.iter)):
+            continue
+        if not any(text == target.text and loop in source.loops_around(text, line or 0) for text, line in lines):
+            return replace(target, line=loop.lineno), source.names_in(loop.target)
+    return target, set()
 
 
 def _is_from_outside(target: Target, one: Statement) -> bool:
