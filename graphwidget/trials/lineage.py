@@ -97,7 +97,7 @@ def _read(fields: Mapping[str, Any]) -> Lineage:
     frozen = tuple(FrozenModule(one["name"], _lines(one)) for one in fields["frozen"])
     zeros = tuple(MeasuredZeros(**{**one, "leaves": tuple(one["leaves"])}) for one in fields["zeros"])
     nonfinite = _nonfinite(one) if (one := fields["nonfinite"]) is not None else None
-    made = tuple(MeasuredLeaf(**{**one, "lines": _lines(one)}) for one in fields["made"])
+    made = tuple(MeasuredLeaf(one["call"], one["by"], _lines(one), _cuts(one["cuts"])) for one in fields["made"])
     terms = tuple(MeasuredTerm(_lines(one), _cuts(one["cuts"])) for one in fields["terms"])
     late = tuple(MeasuredLate(one["input"], _lines(one, "used"), _lines(one, "told")) for one in fields["late"])
     return Lineage(

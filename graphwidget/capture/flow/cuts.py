@@ -9,7 +9,7 @@ from typing import Any
 
 from graphwidget.model import MeasuredCut, TextLine
 
-__all__ = ["MOST_BEHIND", "Behind", "Cut", "as_measured", "taken"]
+__all__ = ["MOST_BEHIND", "Behind", "Cut", "as_measured", "last_first", "taken"]
 
 MOST_BEHIND = 64  # cuts that one value remembers
 
@@ -54,6 +54,14 @@ def taken(cuts: Iterable[Cut]) -> None:
     """Note that numbers were taken from what cuts returned: where these go nobody sees."""
     for cut in cuts:
         cut.used = cut.used or None
+
+
+def last_first(cuts: Iterable[Cut]) -> list[Cut]:
+    """The cuts that may be meant, the last one first.
+
+    What a loop writes into something that stays is seldom the line that was meant to pass a gradient on.
+    """
+    return sorted(cuts, key=lambda cut: (cut.into, -cut.last))
 
 
 def as_measured(cut: Cut, wanted: set[int], inputs: Iterable[Any] = ()) -> MeasuredCut:

@@ -23,7 +23,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from graphwidget.capture.flow.cuts import MOST_BEHIND, Behind, Cut, as_measured, taken
+from graphwidget.capture.flow.cuts import MOST_BEHIND, Behind, Cut, as_measured, last_first, taken
 from graphwidget.capture.flow.fresh_leaves import FreshLeaves, is_fresh, shares_memory
 from graphwidget.capture.flow.late_leaves import LateLeaves
 from graphwidget.capture.flow.named_modules import modules_of
@@ -78,7 +78,7 @@ class LineageMode(TorchFunctionMode):
         self._positions = WeakTensorKeyDictionary()  # parameter -> as in `MeasuredCut.positions`
         self._count = 0  # of optimizers that have made a step, in all
         self._zero_flow = ZeroFlow()
-        self._fresh = FreshLeaves[Cut](self._optimizers)
+        self._fresh = FreshLeaves(self._optimizers)
         self._singles = SingleValues(lines, self._look, lambda one: self._behind.get(one, Behind()))
         self._late = LateLeaves(lines)
         self._cleared: list[weakref.ref[Any]] = []  # whose gradients were cleared since the last call
@@ -207,7 +207,8 @@ class LineageMode(TorchFunctionMode):
         if by in ("requires_grad", "requires_grad_"):
             flag = args[1] if len(args) > 1 else kwargs.get("requires_grad", True)
             if flag and args[0].is_leaf and not is_parameter(args[0]):
-                self._fresh.made(args[0], "requires_grad_", self._lines())
+                behind = self._behind.get(args[0], Behind())
+                self._fresh.made(args[0], "requires_grad_", self._lines(), behind.cuts)
                 self._late.told(args[0])
             if not flag and is_parameter(args[0]):
                 self._switched_off[args[0]] = self._lines()
@@ -273,19 +274,20 @@ class LineageMode(TorchFunctionMode):
         fresh = [one for one in results if by != "__deepcopy__" and is_fresh(one, given)]
         numbers = tuple(self._known_numbers(args)) if fresh and not with_graph else ()
         for one in fresh:
-            self._fresh.made(one, by, self._lines())
             if with_graph:
-                self._note_leaf(one, by, with_graph)
+                self._fresh.made(one, by, self._lines(), (self._note_leaf(one, by, with_graph),))
             else:
+                before = (cut for value in given for cut in self._behind.get(value, Behind()).cuts)
+                self._fresh.made(one, by, self._lines(), (*before, *numbers))
                 self._fresh.note(one, numbers)
 
-    def _note_leaf(self, leaf: Any, by: str, values: list[Any]) -> None:
+    def _note_leaf(self, leaf: Any, by: str, values: list[Any]) -> Cut:
         """A leaf takes only the values of what has a graph: a cut of its own, as others of that line may go nowhere."""
-        self._cut(by, values, into=False)
         if self._fresh.takes_notes:
             cut = Cut(self._lines(), by, True, False, used=True)
             self._look(cut, values)
             self._fresh.note(leaf, (cut,))
+        return self._cut(by, values, into=False)
 
     def _depend(self, outputs: Iterable[Any], cuts: Iterable[Cut]) -> None:
         """Note on which cuts some results depend. What a step or an average writes to a parameter does not count."""
@@ -406,9 +408,7 @@ class LineageMode(TorchFunctionMode):
         behind = Behind()
         for one in tensors_in((outputs,)):
             behind |= self._behind.get(one, Behind())
-        # What a loop writes into something that stays is seldom the line that was meant to pass a gradient on.
-        order = sorted(behind.cuts, key=lambda cut: (cut.into, -cut.last))
-        root = tuple(as_measured(cut, wanted) for cut in order)
+        root = tuple(as_measured(cut, wanted) for cut in last_first(behind.cuts))
         meant = [one for ref in behind.frozen if (one := ref()) is not None and id(one) in wanted]
         frozen = tuple(
             FrozenModule(name, self._switched_off.get(first, ())) for name, first in modules_of(meant, frames)
@@ -427,7 +427,7 @@ class LineageMode(TorchFunctionMode):
             everything,
             self._zero_flow.found(),
             found,
-            tuple(self._fresh.alone),
+            self._fresh.measured(wanted),
             self._singles.ends(),
             self._singles.terms(),
             self._late.behind(tensors_in((outputs,)), asked),

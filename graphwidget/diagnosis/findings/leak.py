@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from graphwidget.diagnosis.findings import notebook_keeps, piles, unrun
-from graphwidget.diagnosis.fixes import leak as leak_fixes
+from graphwidget.diagnosis.fixes.piles import cycles
 from graphwidget.diagnosis.reuse.loops import ENOUGH
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.wording import names
@@ -37,7 +37,7 @@ def _cycles(record: Record) -> Iterator[Finding]:
         if len(calls) < ENOUGH:
             continue
         last = calls[-1]
-        if leak_fixes.clears_grads(Cells.of(record).text(last.place.cell), last):
+        if cycles.clears_grads(Cells.of(record).text(last.place.cell), last):
             continue
         if len(leaves) < ENOUGH:  # the same leaves each time: their old .grad is replaced, or added to
             yield from _added_up(record, calls)
@@ -51,7 +51,7 @@ def _cycles(record: Record) -> Iterator[Finding]:
             f"Each call leaves a cycle behind: {names(grads)} {'keeps' if len(grads) == 1 else 'keep'} the graph.",
             last.n,
             carriers=grads,
-            fixes=leak_fixes.for_cycle(record, last, grads),
+            fixes=cycles.for_cycle(record, last, grads),
         )
 
 
@@ -83,5 +83,5 @@ def _added_up(record: Record, calls: list[BackwardCall]) -> Iterator[Finding]:
         carriers=grads,
         bytes=bytes_held(graph, kept),
         uids=tuple(graph.uid[owner.node] for owner in grown),
-        fixes=leak_fixes.for_cycle(record, calls[-1], grads),
+        fixes=cycles.for_cycle(record, calls[-1], grads),
     )

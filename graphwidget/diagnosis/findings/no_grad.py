@@ -82,7 +82,7 @@ def where_made_numbers(record: Record, call: BackwardCall, leaf: FreshLeaf) -> P
     origins = _origins(record, call)
     at = next((i for i, run in enumerate(origins.values.runs) if run is leaf.run), -1)
     own = leaf.statement.lineno
-    for given in leaf.call.args:
+    for given in leaf.made.args if isinstance(leaf.made, ast.Call) else ():
         for cut in origins.cuts(given, Spot(at, own)):
             if (cut.run is not leaf.run or cut.statement.lineno != own) and cut.around is None:
                 return place_of(cut.run, cut.statement.lineno)

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from graphwidget.diagnosis.fixes import leak as leak_fixes
+from graphwidget.diagnosis.fixes.piles import holders
 from graphwidget.diagnosis.reuse.loops import ENOUGH, MANY, Line, iterations_below, lines_of
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.paths import local
@@ -55,7 +55,7 @@ def find(record: Record) -> Iterator[Finding]:
         reported |= _known_by(pile)
         lasting |= {pile.graph.uid[index] for index in pile.inside}
         found.append(_finding(record, pile, None))
-    yield from leak_fixes.with_neighbours(record, found)
+    yield from holders.with_neighbours(record, found)
     failed = _nodes_that_a_call_failed_to_run(record)
     for look in _last_looks(record):
         for pile in _piles(record, look.graph, frames_only=True):
@@ -158,10 +158,10 @@ def _of_line(
     chains = [owner for owner in owners if len(below[owner.node]) >= ENOUGH]
     others = [owner for owner in owners if 0 < len(below[owner.node]) < ENOUGH and not owner.bounded]
     found = []
-    for chain, holders in ((True, _chains(graph, chains)), (False, _containers(others, below))):
-        for paths, held in holders:
+    for chain, groups in ((True, _chains(graph, chains)), (False, _containers(others, below))):
+        for paths, held in groups:
             found.append((chain, paths, held, reachable(graph, (owner.node for owner in held))))
-    carried = leak_fixes.carried_names(record)
+    carried = holders.carried_names(record)
     found.sort(key=lambda one: (one[0] and not carried.intersection(map(_last_name, one[1])), len(one[3])))
     for chain, paths, held, inside in found[:MOST]:
         left = inside - reported
@@ -373,7 +373,7 @@ def _finding(record: Record, pile: Pile, look: Look | None) -> Finding:
         many = f"This was measured after {passes} iterations of {len(pile.line.calls)}; it grew with each one."
         what = what.replace(" refers ", " referred ").replace(" keeps ", " kept ").replace(" refer ", " referred ")
     carriers = tuple(dict.fromkeys(map(spoken, pile.paths)))
-    fixes = leak_fixes.for_pile(record, pile, look is None)
+    fixes = holders.for_pile(record, pile, look is None)
     return Finding(
         "leak",
         "warning",

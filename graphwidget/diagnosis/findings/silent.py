@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from graphwidget.diagnosis.no_graph import forced_leaf
+from graphwidget.diagnosis.no_graph.fresh_leaf import measured_leaf
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.pytorch.custom_functions import functions
 from graphwidget.diagnosis.wording import lasting_name, names, own_path, root_name, short, source_line, where
@@ -46,22 +48,20 @@ def _nothing_ran(record: Record) -> Iterator[Finding]:
         made = _computed(record, path)
         if made is None:
             continue
+        leaf = measured_leaf(record, call)
+        undone = forced_leaf.undone(record, call, leaf) if leaf is not None else []
+        text = f"Find what cut the graph before `{path}` was computed. Asking for grad afterwards is too late."
         yield Finding(
             "silent",
             "warning",
             f"`{path}` was made without a graph (In[{made[0]}], line {made[1]}), and then set to require grad. "
-            f"So it is a leaf: backward reached nothing but `{path}` itself.",
+            f"So it is a leaf: backward reached nothing but `{path}` itself.{' ' if undone else ''}"
+            f"{undone[0].text if undone else ''}",
             f"`{root_name(call)}.backward()` reached no parameter.",
             call.n,
             tensor=path,
-            fixes=(
-                Fix(
-                    "remove_no_grad",
-                    f"Find what cut the graph before `{path}` was computed. Asking for grad afterwards is too late.",
-                    False,
-                    made,
-                ),
-            ),
+            cut_at=undone[0].place if undone else None,
+            fixes=tuple(one.fix for one in undone) or (Fix("remove_no_grad", text, False, made),),
         )
 
 

@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 
-from graphwidget.diagnosis.fixes import leak as leak_fixes
+from graphwidget.diagnosis.fixes.piles import holders
 from graphwidget.diagnosis.no_graph.measured import statement_of
 from graphwidget.diagnosis.reuse.loops import ENOUGH, MANY
 from graphwidget.diagnosis.source.cells import Cells
@@ -157,7 +157,7 @@ def _are_numbers(graph: Snapshot, owners: list[Owner]) -> bool:
 def _may_be_summed(record: Record, name: str) -> bool:
     """Whether a later call may run all losses of a list together: not if the program only reads their values."""
     last = last_name(name)
-    return not leak_fixes.is_read(record, last) or leak_fixes.needed(record, name, set())
+    return not holders.is_read(record, last) or holders.needed(record, name, set())
 
 
 def _finding(record: Record, path: str, owners: tuple[Owner, ...], inside: set[int], kept: int) -> Finding:
@@ -172,7 +172,7 @@ def _finding(record: Record, path: str, owners: tuple[Owner, ...], inside: set[i
         at(place),
         "No gradient flows back through them.",
     )
-    detached = leak_fixes.keep_numbers(record, path, owners)
+    detached = holders.keep_numbers(record, path, owners)
     return Finding(
         "leak",
         "info",

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from graphwidget.diagnosis.no_graph.cutting import is_library
 from graphwidget.diagnosis.no_graph.measured import place_at, statement_of
 from graphwidget.diagnosis.no_graph.values import Spot, Values
-from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source import syntax
+from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.wording import place_of, short, where
 from graphwidget.model import BackwardCall, CellRun, Place, Record
 
@@ -24,11 +25,14 @@ _MAKERS = ("tensor", "as_tensor", "Parameter")
 
 
 class FreshLeaf(NamedTuple):
-    """The call that made a leaf (``torch.tensor(total, requires_grad=True)``), and its statement."""
+    """What made a leaf, and its statement.
+
+    `made`: the call, ``torch.tensor(total, requires_grad=True)``, or the statement ``loss.requires_grad = True``.
+    """
 
     run: CellRun
     statement: ast.stmt
-    call: ast.Call
+    made: ast.Call | ast.Assign
 
     @property
     def place(self) -> Place:
@@ -38,8 +42,24 @@ class FreshLeaf(NamedTuple):
     @property
     def sentence(self) -> str:
         """What the line does."""
-        line = f"{short(ast.unparse(self.call))} ({where(self.place)})"
+        line = f"{short(ast.unparse(self.made))} ({where(self.place)})"
         return f"{line} makes a new leaf: no graph leads from it to what its value was computed from."
+
+    @property
+    def without(self) -> text_edit.Edits:
+        """The edits after which it is not made: its value is handed on as it is. None: it cannot be left out."""
+        cell, text = self.run.cell, self.run.source
+        if isinstance(self.made, ast.Assign):
+            return text_edit.remove(cell, text, self.statement)
+        asked = _is_asked(self.made)
+        if not asked and len(self.made.args) != 1:
+            return ()
+        value = self.made.func.value if asked and isinstance(self.made.func, ast.Attribute) else self.made.args[0]
+        alone = isinstance(self.statement, ast.Expr) and self.statement.value is self.made
+        itself = list(syntax.targets(self.statement)) == [ast.unparse(value)]
+        if alone or (itself and syntax.given(self.statement) is self.made):
+            return text_edit.remove(cell, text, self.statement)
+        return text_edit.replace_node(cell, text, self.made, syntax.in_brackets(value))
 
 
 class _Asked(NamedTuple):
@@ -71,13 +91,17 @@ def fresh_leaf(values: Values, root: ast.expr, spot: Spot) -> FreshLeaf | None:
 
 
 def measured_leaf(record: Record, call: BackwardCall) -> FreshLeaf | None:
-    """Return the call that made the only leaf behind a backward's root, where a second run has measured its line."""
+    """Return what made the only leaf behind a backward's root, where a second run has measured its line."""
     made = [one for one in record.lineage.made if one.call == call.n] if record.lineage is not None else []
     found = statement_of(record, place_at(record, made[0].lines)) if made else None
     if found is None:
         return None
+    if made[0].by == "requires_grad_" and isinstance(found[1], ast.Assign):
+        flags = [one for one in found[1].targets if isinstance(one, ast.Attribute) and one.attr == "requires_grad"]
+        if len(found[1].targets) == len(flags) == 1:
+            return FreshLeaf(*found, found[1])
     nodes = [node for node in ast.walk(found[1]) if isinstance(node, ast.Call)]
-    makers = [one for one in nodes if source.last_name(ast.unparse(one.func)) == made[0].by]
+    makers = [one for one in nodes if syntax.last_name(ast.unparse(one.func)) == made[0].by]
     return FreshLeaf(*found, makers[0]) if len(makers) == 1 else None
 
 
@@ -105,7 +129,7 @@ def _assigned(values: Values, name: str, spot: Spot, element: int | None) -> Ite
         if isinstance(made, ast.expr):
             yield _Asked(made, at, element)
         elif isinstance(made, ast.Assign):
-            value, part = source.given_to(made, name)
+            value, part = syntax.given_to(made, name)
             yield _Asked(value, at, part if part is not None else element)
 
 
@@ -115,16 +139,20 @@ def _called(values: Values, name: str, spot: Spot) -> Iterator[tuple[Spot, ast.A
         if isinstance(made, (ast.FunctionDef, ast.ClassDef)):
             yield at, made
         elif isinstance(made, ast.Assign):
-            value, part = source.given_to(made, name)
+            value, part = syntax.given_to(made, name)
             if isinstance(value, ast.Call) and part is None:
                 classes = values.made(ast.unparse(value.func).rsplit(".", 1)[-1], at)
                 yield from ((where, one) for where, one in classes if isinstance(one, ast.ClassDef))
 
 
+def _is_asked(call: ast.Call) -> bool:
+    return syntax.last_name(ast.unparse(call.func)) == "requires_grad_"
+
+
 def _asks_for_grad(call: ast.Call) -> bool:
     """``torch.tensor(x, requires_grad=True)``, ``nn.Parameter(x)``, ``x.requires_grad_()``."""
-    name = source.last_name(ast.unparse(call.func))
-    if name == "requires_grad_":
+    name = syntax.last_name(ast.unparse(call.func))
+    if _is_asked(call):
         return not call.args or ast.unparse(call.args[0]) == "True"
     given = [ast.unparse(k.value) for k in call.keywords if k.arg == "requires_grad"]
     return name in _MAKERS and given == (["True"] if given or name != "Parameter" else [])

@@ -165,11 +165,14 @@ class MeasuredLeaf:
         The n of the call.
     by, lines
         The name of the operation that made it, ``tensor`` or ``requires_grad_``, and its lines, the innermost first.
+    cuts
+        The cuts behind the value that it was made with, the last one first.
     """
 
     call: int
     by: str
     lines: tuple[TextLine, ...]
+    cuts: tuple[MeasuredCut, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from graphwidget.diagnosis.findings import no_grad
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.makers import CallText, calls
 from graphwidget.diagnosis.findings.refusals.optimizers import half_weights
+from graphwidget.diagnosis.no_graph import forced_leaf
 from graphwidget.diagnosis.no_graph.values import Values
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
@@ -73,21 +74,21 @@ def _nothing(failure: Failure) -> Finding:
         new = f"{ast.unparse(named[1].value)}()"
         edits = text_edit.replace_node(named[0].cell, named[0].source, named[1].value, new)
         fix = Fix("call_it", f"Call it, on the scaled loss: `scaler.scale({_root(named[1])}).backward()`.", False)
-        fix = replace(fix, at=at(place), edits=edits if "scale(" in new else ())
+        fixes = [replace(fix, at=at(place), edits=edits if "scale(" in new else ())]
     elif not ran:
         place = None
         why = "no backward has run."
-        fix = failure.fix("run_backward", "Call `scaler.scale(loss).backward()` before.")
+        fixes = [failure.fix("run_backward", "Call `scaler.scale(loss).backward()` before.")]
     else:
         lost = _lost(failure, ran[-1], ast.unparse(given) if given is not None else "")
         place = lost.place
         line = f"{short(ran[-1].place.source)} ({where(ran[-1].place)})"
         why = f"{line}, the last backward, wrote no `.grad` into them, or it was cleared since. {lost.why}"
-        fix = replace(failure.fix(*lost.fix), at=at(place) or at(failure.place))
+        fixes = [replace(one, at=one.at or at(place) or at(failure.place)) for one in lost.fixes]
     found = failure.finding(
         f"No parameter of {optimizer} has a gradient.",
         f"Before a step, a scaler looks for infinite values in the gradients of {optimizer}. There are none: {why}",
-        fix,
+        *fixes,
         kind="no_grad",
         tensor=ast.unparse(given) if given is not None else None,
         cause=place,
@@ -100,7 +101,7 @@ class _Lost(NamedTuple):
 
     place: Place | None
     why: str
-    fix: tuple[str, str]
+    fixes: list[Fix]
 
 
 def _lost(failure: Failure, last: BackwardCall, optimizer: str) -> _Lost:
@@ -110,7 +111,8 @@ def _lost(failure: Failure, last: BackwardCall, optimizer: str) -> _Lost:
     if last.place.cell == failure.place.cell and len(clearing) == 1:
         place = Place(failure.place.cell, clearing[0].lineno, source.line_text(failure.cell, clearing[0].lineno))
         why = f"{short(place.source)} ({where(place)}) clears what it has written."
-        return _Lost(place, why, ("zero_grad_or_step_order", "Clear gradients before the backward, or after `update`."))
+        text = "Clear gradients before the backward, or after `update`."
+        return _Lost(place, why, [Fix("zero_grad_or_step_order", text, False)])
     leaf = no_grad.where_made_anew(failure.record, last)
     if leaf is not None:
         numbers = no_grad.where_made_numbers(failure.record, last, leaf)
@@ -118,12 +120,16 @@ def _lost(failure: Failure, last: BackwardCall, optimizer: str) -> _Lost:
         text = (
             "Hand on the computed tensor itself, not a new one with its value, and compute it by operations of torch."
         )
-        return _Lost(leaf.place, f"{leaf.sentence}{before}", ("differentiable_op", text))
+        undone = forced_leaf.undone(failure.record, last, leaf)
+        if undone and at(undone[0].place) != at(leaf.place):
+            return _Lost(undone[0].place, f"{leaf.sentence} {undone[0].text}", [one.fix for one in undone])
+        fixes = [one.fix for one in undone] or [Fix("differentiable_op", text, False)]
+        return _Lost(leaf.place, f"{leaf.sentence}{before}", fixes)
     cut = no_grad.where_cut(failure.record, last, root_name(last))
     if cut is not None:
         why = f"{short(cut.source)} ({where(cut)}) cuts the graph."
         text = "Compute the loss without that cut, or step only the optimizers whose parameters it trains."
-        return _Lost(cut, why, ("use_input", text))
+        return _Lost(cut, why, [Fix("use_input", text, False)])
     runs = [run for _, run in sorted(failure.record.runs.items())]
     made = [one for run in runs for one in source.assignments(run.source, optimizer)]
     held = {name for one in made for name in source.names_in(one)} - {optimizer, "torch"}
@@ -131,9 +137,9 @@ def _lost(failure: Failure, last: BackwardCall, optimizer: str) -> _Lost:
     if len(frozen) == 1:
         place = place_of(frozen[0][0], frozen[0][1].lineno)
         why = f"{short(place.source)} ({where(place)}) has frozen them."
-        return _Lost(place, why, ("unfreeze", "Let them require grad, or leave their optimizer out."))
+        return _Lost(place, why, [Fix("unfreeze", "Let them require grad, or leave their optimizer out.", False)])
     text = "See that the loss is computed from them. If it is not in each pass, step only where there is a `.grad`."
-    return _Lost(None, "The loss may not be computed from them, or without a graph.", ("use_input", text))
+    return _Lost(None, "The loss may not be computed from them, or without a graph.", [Fix("use_input", text, False)])
 
 
 def _only_named(failure: Failure) -> tuple[CellRun, ast.Expr] | None:

@@ -15,6 +15,7 @@ from graphwidget.diagnosis.findings.silences.steps import made_anew
 from graphwidget.diagnosis.findings.silences.steps.clearing import clears, where_cleared
 from graphwidget.diagnosis.findings.silences.unheld.leaves import Line, around
 from graphwidget.diagnosis.findings.silences.unheld.replaced import replaced_at
+from graphwidget.diagnosis.no_graph import forced_leaf
 from graphwidget.diagnosis.no_graph.way_forward import why_cut
 from graphwidget.diagnosis.source import paths
 from graphwidget.diagnosis.source import syntax as source
@@ -88,10 +89,14 @@ def _of(
         leaf = where_made_anew(record, call)
         if leaf is not None:
             why += f" {leaf.sentence}"
+            undone = forced_leaf.undone(record, call, leaf)
             cut_off = made_anew.numbers_of(record, step.paths)
-            cause, fixes = leaf.place, (made_anew.handed_on(leaf, cut_off),)
+            cause, fixes = leaf.place, tuple(one.fix for one in undone) or (made_anew.handed_on(leaf, cut_off),)
             numbers = made_anew.place_of_cut(cut_off) or where_made_numbers(record, call, leaf)
-            if numbers is not None:
+            if undone:
+                why += f" {undone[0].text}" if at(undone[0].place) != at(leaf.place) else ""
+                cause = undone[0].place
+            elif numbers is not None:
                 why += f" {short(numbers.source)} ({where(numbers)}) had left the graph before."
                 cause, fixes = numbers, (replace(fixes[0], at=at(numbers)),)
         elif (copy := _copied(record, given, named)) is not None:

@@ -110,18 +110,11 @@ def handed_on(leaf: FreshLeaf, cuts: Sequence[Cut]) -> Fix:
     """Hand on a tensor itself, not a new one with its value; and compute it without the lines that cut it off."""
     cell, line = leaf.run.cell, leaf.statement.lineno
     text = (
-        f"Hand on the computed tensor itself instead of {short(ast.unparse(leaf.call))} "
+        f"Hand on the computed tensor itself instead of {short(ast.unparse(leaf.made))} "
         f"(In[{cell}], line {line}), and compute it without `.item()` and the like."
     )
     edits: text_edit.Edits = ()
-    if cuts and len(leaf.call.args) == 1:
-        given = ast.unparse(leaf.call.args[0])
-        itself = list(syntax.targets(leaf.statement)) == [given] and syntax.given(leaf.statement) is leaf.call
-        edits = (
-            text_edit.remove(cell, leaf.run.source, leaf.statement)
-            if itself
-            else text_edit.replace_node(cell, leaf.run.source, leaf.call, given)
-        )
-        edits += tuple(edit for cut in cuts if cut.statement is not leaf.statement for edit in _without(cut))
+    if cuts and (given := leaf.without):
+        edits = (*given, *(edit for cut in cuts if cut.statement is not leaf.statement for edit in _without(cut)))
     spot = (cell, line) if cell is not None and not cuts else at(place_of_cut(cuts))
     return Fix("differentiable_op", text, False, spot, edits=edits)
