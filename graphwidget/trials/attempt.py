@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from graphwidget.model import BackwardCall, CellError, Event, Finding, Fix, Record, Trial
 from graphwidget.trials.account import Account, Next, account_of, most_held
+from graphwidget.trials.cut_findings import depends_on_cuts
 from graphwidget.trials.judge import hung, judge
 from graphwidget.trials.rerun import BEGAN, CannotEdit, Job, Rerun, edited
 from graphwidget.trials.supervised import Ending, Limits, supervise
@@ -22,7 +23,6 @@ __all__ = ["FURTHER", "MEMORY", "START", "Attempt", "Ran", "attempt", "run"]
 FURTHER = 3  # calls beyond the failing one that a trial runs
 START = 4.0  # seconds that a process needs to begin
 MEMORY = 1_000_000_000  # bytes that a trial may take besides twice what the program took
-OF_LINEAGE = ("no_grad", "silent")  # kinds of findings that depend on where values leave the graph
 _LAST = 1.0  # seconds that a child gets for its account, when its time is up
 _QUOTED = 200  # characters of a child's last words
 
@@ -121,7 +121,7 @@ def attempt(
     )
     failed = finding.call is not None or bool(ran.errors)
     # Where one value left the graph, another may do so behind it.
-    follows = ran.followed is not None and finding.kind in OF_LINEAGE and ran.followed <= seconds
+    follows = ran.followed is not None and depends_on_cuts(finding, call) and ran.followed <= seconds
     with tempfile.TemporaryDirectory() as folder:
         job = Job(
             copy.rerun.target,

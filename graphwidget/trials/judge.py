@@ -14,6 +14,7 @@ from graphwidget.diagnosis.fixes import CHOICES
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.model import BackwardCall, Finding, Fix, TextEdit, Trial, bytes_text
 from graphwidget.trials.account import Account, Raised
+from graphwidget.trials.cut_findings import failed_by_a_cut
 from graphwidget.trials.rerun import Edited, Rerun
 
 __all__ = ["hung", "judge"]
@@ -73,7 +74,7 @@ def judge(
         if wrong:
             return trial(False, wrong)
     if wrong := _new_finding(before, after):
-        past = finding.kind == "no_grad" and after.ran > before.ran  # one of several lines that leave the graph
+        past = failed_by_a_cut(finding, call) and after.ran > before.ran  # one of several lines that leave the graph
         said = f"{'it gets past this error, and then' if past else 'then'} something else is wrong: {wrong}"
         return replace(trial(False, said), partly=past)
     if _took_another_course(before, after):

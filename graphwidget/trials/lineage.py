@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwidget.diagnosis.diagnose import diagnose, may_have_constant_terms
+from graphwidget.diagnosis.reuse.reuse import call_at
 from graphwidget.model import (
     FrozenModule,
     Lineage,
@@ -23,6 +24,7 @@ from graphwidget.model import (
     TextLine,
 )
 from graphwidget.trials.attempt import MEMORY, START, Ran, run
+from graphwidget.trials.cut_findings import failed_by_a_cut
 from graphwidget.trials.rerun import Job
 from graphwidget.trials.supervised import Limits
 
@@ -33,7 +35,7 @@ SECONDS = 10.0  # that it may take, if the program itself took less than a quart
 
 def wants_lineage(ran: Ran) -> bool:
     """Whether a finding depends on which line cut the graph, or made gradients zero or no finite numbers."""
-    no_graph = any(finding.kind == "no_grad" for finding in ran.findings)
+    no_graph = any(failed_by_a_cut(finding, call_at(ran.record.calls, finding.call)) for finding in ran.findings)
     steps = ran.record.starved or ran.record.idle or ran.record.nonfinite
     return no_graph or ran.zero_grads or bool(steps) or may_have_constant_terms(ran.record)
 
@@ -46,7 +48,8 @@ def with_lineage(ran: Ran, seconds: float | None) -> Ran:
     seconds
         How long the program may run; None: as for a trial.
     """
-    call = next((finding.call for finding in ran.findings if finding.kind == "no_grad"), None)
+    about = ((one, call_at(ran.record.calls, one.call)) for one in ran.findings)
+    call = next((one.call for one, failed in about if failed_by_a_cut(one, failed)), None)
     start = max(START, 2 * ran.rerun.start_seconds)
     seconds = seconds or max(SECONDS, 4 * ran.seconds)
     began = time.monotonic()

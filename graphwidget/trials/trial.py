@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 
-from graphwidget.model import Finding, Fix, Trial
+from graphwidget.diagnosis.reuse.reuse import call_at
+from graphwidget.model import BackwardCall, Finding, Fix, Trial
 from graphwidget.trials.account import Next
 from graphwidget.trials.attempt import START, Attempt, Ran, attempt
+from graphwidget.trials.cut_findings import failed_by_a_cut
 from graphwidget.trials.joined import joined, second_alone
 from graphwidget.trials.rerun import Rerun
 
@@ -15,7 +17,6 @@ __all__ = ["MOST_TRIED", "Trials", "can_be_tried", "in_order", "try_fixes", "wit
 
 MOST_TRIED = 3
 MOST_JOINED = 3  # further trials, of fixes for the errors to which others have led
-ONE_OF = ("no_grad",)  # kinds of findings of whose fixes one is right: each is of another line that may be the cause
 _FAILED = 2  # the rank of a fix that its trial has shown to be wrong
 SECONDS = 10.0  # that one trial may take, if the program itself took less than half of that
 
@@ -51,8 +52,9 @@ def try_fixes(ran: Ran, how: Trials) -> tuple[Finding, ...]:
     for until_one_passes in (True, False):
         for finding, fixes in zip(ran.findings, found):
             led: list[tuple[int, tuple[Next, ...]]] = []
+            one_of = failed_by_a_cut(finding, call_at(ran.record.calls, finding.call))
             for number, fix in enumerate(fixes):
-                enough = until_one_passes or finding.kind in ONE_OF
+                enough = until_one_passes or one_of
                 if (enough and _any_passed(fixes)) or fix.tried or not can_be_tried(fix, ran.rerun):
                     continue
                 if budget.trials <= 0 or how.cancelled():
@@ -63,9 +65,10 @@ def try_fixes(ran: Ran, how: Trials) -> tuple[Finding, ...]:
             for number, after in led if until_one_passes else ():
                 if not _any_passed(fixes):
                     fixes[number] = _with_next(budget, finding, fixes[number], after) or fixes[number]
+    calls = [call_at(ran.record.calls, one.call) for one in ran.findings]
     return tuple(
-        replace(finding, fixes=tuple(map(_for_people, in_order(worth_showing(finding, fixes)))))
-        for finding, fixes in zip(ran.findings, found)
+        replace(one, fixes=tuple(map(_for_people, in_order(worth_showing(one, call, fixes)))))
+        for one, call, fixes in zip(ran.findings, calls, found)
     )
 
 
@@ -74,7 +77,7 @@ def _for_people(fix: Fix) -> Fix:
     return replace(fix, edits=()) if fix.failed else fix
 
 
-def worth_showing(finding: Finding, fixes: list[Fix]) -> list[Fix]:
+def worth_showing(finding: Finding, call: BackwardCall | None, fixes: list[Fix]) -> list[Fix]:
     """The fixes to show. Where one passed, none that was seen to do harm or not to help; unfinished trials say neither.
 
     Of lines that may each have cut the graph, the one that passed was it.
@@ -82,7 +85,7 @@ def worth_showing(finding: Finding, fixes: list[Fix]) -> list[Fix]:
     if not _any_passed(fixes):
         return fixes
     left = [fix for fix in fixes if fix.tried is None or fix.tried.ok is not False]
-    if finding.kind in ONE_OF:
+    if failed_by_a_cut(finding, call):
         return [fix for fix in left if fix.tried is not None]
     return left
 

@@ -278,5 +278,5 @@ def test_beside_a_fix_that_passed_one_that_failed_is_not_shown():
     fixes = [
         replace(FIX, id=name, tried=tried) for name, tried in zip("abcde", [passed, failed, cut_off, None, partly])
     ]
-    assert [fix.id for fix in worth_showing(FINDING, fixes)] == ["a", "c", "d"]
-    assert worth_showing(FINDING, fixes[1:]) == fixes[1:]
+    assert [fix.id for fix in worth_showing(FINDING, None, fixes)] == ["a", "c", "d"]
+    assert worth_showing(FINDING, None, fixes[1:]) == fixes[1:]

@@ -18,6 +18,8 @@ __all__ = ["LateLeaves"]
 
 _MOST_USES = 64  # that one value remembers
 _MOST_VALUES = 20_000
+# Of these a tensor gets the values of another: what was computed from the one was not computed from the other.
+_SAME_VALUES = frozenset("detach data clone contiguous to float double half bfloat16 type type_as cpu cuda".split())
 
 Lines = Callable[[], tuple[TextLine, ...]]
 
@@ -44,7 +46,7 @@ class LateLeaves:
         self._from = WeakTensorKeyDictionary()  # value -> the uses that it was computed from
         self._told = WeakTensorKeyDictionary()  # tensor that was used before -> the lines that told it
 
-    def operation(self, given: Sequence[Any], results: Iterable[Any]) -> None:
+    def operation(self, by: str, given: Sequence[Any], results: Sequence[Any]) -> None:
         """An operation has run, and returned values."""
         found = {use: None for one in given for use in self._from.get(one, ())}
         plain = [one for one in given if not (one.requires_grad or is_parameter(one) or is_index(one))]
@@ -53,9 +55,9 @@ class LateLeaves:
             for one in plain:
                 self._uses[one] = (*self._uses.get(one, ()), use)[:_MOST_USES]
             found[use] = None
-        if not found:
-            return
-        for one in results:
+        if plain and by in _SAME_VALUES and len(results) == 1 and results[0] is not plain[0]:
+            self._uses[results[0]] = self._uses.get(plain[0], ())
+        for one in results if found else ():
             if not (is_parameter(one) or is_index(one)):
                 self._from[one] = tuple(found)[-_MOST_USES:]
 

@@ -223,7 +223,7 @@ class LineageMode(TorchFunctionMode):
         if self._finite is not None:
             self._finite.operation(by, (args, kwargs), every, self._lines)
         self._singles.operation(by, given, every)
-        self._late.operation(given, every)
+        self._late.operation(by, given, every)
         outputs = [one for one in every if not one.requires_grad]
         into = (by.endswith("_") and not by.endswith("__")) or by == "__setitem__"
         if by in _SAME or by == "copy_":

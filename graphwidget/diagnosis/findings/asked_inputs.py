@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from graphwidget.diagnosis.no_graph.values import Values
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells, Spot
 from graphwidget.diagnosis.source.edits import text_edit
-from graphwidget.diagnosis.wording import at, names, own_path, short
+from graphwidget.diagnosis.wording import at, names, own_path, place_of, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Record
 
 __all__ = ["explain"]
@@ -24,6 +25,8 @@ def explain(record: Record, call: BackwardCall) -> Finding:
     if len(written) == 1 and all(ref.node < 0 for ref in asked):
         known = written  # one expression for all of them
     without = tuple(name for ref, name in zip(asked, known) if ref.node < 0 and name)
+    if not without and len(asked) > 1:
+        return _some_of_many(record, call)
     do = "does not" if len(without) < 2 else "do not"
     shown = names(without)
     return Finding(
@@ -35,6 +38,31 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         tensor=without[0] if without else None,
         made_at=call.place,
         fixes=(_let_it(record, spot, statement, without, source.asked(text, "outputs")),),
+    )
+
+
+def _some_of_many(record: Record, call: BackwardCall) -> Finding:
+    """The finding where several are asked for at once, and no variable leads to those without a graph."""
+    asked = call.inputs or ()
+    frozen = [ref for ref in asked if not ref.requires_grad]
+    shapes = " and ".join(dict.fromkeys(str(tuple(ref.shape)) for ref in frozen[:3]))
+    text = f"{short(call.place.source)} asks for the gradients of {len(asked)} tensors. {len(frozen)} of them "
+    text += f"{'does' if len(frozen) == 1 else 'do'} not require grad, of shape {shapes}."
+    runs = [run for _, run in sorted(record.runs.items())]
+    lines = {at(place): place for run, one, _ in Values(runs).freezing() for place in [place_of(run, one.lineno)]}
+    if len(lines) == 1:
+        (place,) = lines.values()
+        text += f" {short(place.source)} ({where(place)}) freezes parameters."
+    advice = "Ask only for the gradients of those that require grad (`x.requires_grad`), and take None for the others."
+    return Finding(
+        "no_grad",
+        "error",
+        text,
+        f"{len(frozen)} of {len(asked)} tensors whose gradients were asked for {'does' if len(frozen) == 1 else 'do'} "
+        "not require grad.",
+        call.n,
+        made_at=call.place,
+        fixes=(Fix("differentiate_some", advice, False, at(call.place)),),
     )
 
 

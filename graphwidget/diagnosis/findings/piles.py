@@ -57,12 +57,14 @@ def find(record: Record) -> Iterator[Finding]:
         found.append(_finding(record, pile, None))
     yield from holders.with_neighbours(record, found)
     failed = _nodes_that_a_call_failed_to_run(record)
+    gone = []
     for look in _last_looks(record):
         for pile in _piles(record, look.graph, frames_only=True):
             known = reported | failed
             if _of_its_own(pile, lasting) and _got_more(record, look, pile) and known.isdisjoint(_known_by(pile)):
                 reported |= _known_by(pile)
-                yield _finding(record, pile, look)
+                gone.append(_finding(record, pile, look))
+    yield from holders.with_neighbours(record, gone)
 
 
 def _of_one_class(piles: Iterable[Pile]) -> Iterator[Pile]:

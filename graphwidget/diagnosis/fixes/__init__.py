@@ -56,6 +56,7 @@ FIX_IDS = {
     "retain_grad": "ask for the `.grad` of a computed tensor",
     "allow_unused": "accept that an input gets no gradient",
     "differentiate_the_whole": "ask for the gradient of what a part was taken from",
+    "differentiate_some": "ask only for gradients of what requires grad",
     "use_input": "compute the loss from the input",
     "run_backward": "run backward before `.grad` is read",
     "clear_if_there": "clear a `.grad` only if it is not None",

@@ -22,6 +22,7 @@ __all__ = ["Unheld"]
 MAX_HELD = 100_000  # parameters that are remembered as held
 MAX_LEAVES = 200
 MAX_BEGINNINGS = 200  # how often the steps are counted anew
+MOST_ASKED = 4  # frozen parameters that one step asks whether they still are, one after the other in turn
 MAX_COMPARED = 10_000  # values of a leaf that are compared with each other
 
 _OF_OPTIMIZER = re.compile(r"\.(param_groups|state)\b")  # what an optimizer keeps its parameters in
@@ -52,8 +53,8 @@ class _Seen:
 class Unheld:
     """Looks at the first steps of all optimizers, and then ever more rarely.
 
-    It begins anew in each cell, and after a look that found a leaf for the first time: a model may be made again while
-    its optimizer stays.
+    It begins anew in each cell, when a parameter that was frozen requires grad, and after a look that found a leaf for
+    the first time: a model may be made again while its optimizer stays.
     """
 
     def __init__(self, watched: WatchedTensors) -> None:
@@ -63,6 +64,8 @@ class Unheld:
         self._optimizers: dict[int, weakref.ref[Any]] = {}
         self._seen: dict[int, _Seen] = {}
         self._frozen: set[tuple[int, str]] = set()  # ids and paths of parameters that required no grad at a look
+        self._still_frozen: list[Callable[[], Any]] = []
+        self._asked = 0  # how many of these have been asked
         self._steps = 0  # since the beginning
         self._beginnings = 0
 
@@ -76,12 +79,24 @@ class Unheld:
         self._steps = 0
 
     def _count(self, where: Callable[[], Place | None]) -> None:
+        if self._still_frozen and self._has_thawed():
+            self._steps = 0
         self._steps += 1
         if self._steps & (self._steps - 1):  # no power of two
             return
         if self._look(where) and self._beginnings < MAX_BEGINNINGS:
             self._steps = 0
             self._beginnings += 1
+
+    def _has_thawed(self) -> bool:
+        """Whether one of the next frozen parameters requires grad. It is asked no more."""
+        for _ in range(min(MOST_ASKED, len(self._still_frozen))):
+            self._asked = (self._asked + 1) % len(self._still_frozen)
+            parameter = self._still_frozen[self._asked]()
+            if parameter is None or internals.requires_grad(parameter):
+                del self._still_frozen[self._asked]
+                return parameter is not None
+        return False
 
     def written(self, leaves: Sequence[Any], again: bool, where: Callable[[], Place | None]) -> None:
         """Note that a line has written to leaves with a gradient; `again`: it has begun with the first once more."""
@@ -126,8 +141,9 @@ class Unheld:
         for at, ref in enumerate(self.watched.refs):
             leaf = ref()
             if leaf is not None and not internals.requires_grad(leaf) and issubclass(type(leaf), torch.nn.Parameter):
-                if len(self._frozen) < MAX_HELD:
+                if len(self._frozen) < MAX_HELD and (id(leaf), self.watched.paths[at]) not in self._frozen:
                     self._frozen.add((id(leaf), self.watched.paths[at]))
+                    self._still_frozen.append(ref)
             if leaf is None or not internals.requires_grad(leaf) or internals.is_view(leaf) or self._is_held(leaf):
                 continue
             is_leaf, grad = internals.leaf_and_grad(leaf)

@@ -17,6 +17,7 @@ from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.containers import EMPTY
 from graphwidget.diagnosis.source.detaching import detached
 from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.blocks import in_block
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.in_place import statements as inplace
 from graphwidget.diagnosis.source.paths import is_code, local
@@ -86,7 +87,7 @@ def with_neighbours(record: Record, findings: list[Finding]) -> Iterator[Finding
 def _block_of(record: Record, finding: Finding) -> object:
     """The block of statements that the first fix edits; without one, or in a text of its own, the finding itself."""
     fix = finding.fixes[0] if finding.fixes else None
-    if fix is None or fix.at is None or not fix.edits or fix.id != "detach":
+    if fix is None or fix.at is None or not fix.edits or fix.id not in ("detach", "under_no_grad"):
         return id(finding)
     text = Cells.of(record).text(fix.at[0])
     made = source.statements_at(text, fix.at[1])[-1:]
@@ -310,7 +311,10 @@ def _cut_what_is_written(record: Record, pile: Pile) -> Fix | None:
         return None
     (last,) = lasts
     for statement in source.statements_at(run.source, place.line or 0)[-1:]:
-        given = _put_into(statement, last) or _added_to(statement, last) or inplace.values_written(statement, last)
+        written = inplace.values_written(statement, last)
+        given = _put_into(statement, last) or _added_to(statement, last) or written
+        if given is written and len(written) > 1 and run.cell is not None:
+            return _written_without_graph(run, statement)  # some of them may be numbers
         edits = tuple(edit for one in given for edit in _without_graph(record, run, one))
         if not edits and last in map(source.last_name, source.targets(statement)):
             inside = {local(owner.path).rpartition(last)[2] for owner in pile.owners}
@@ -322,6 +326,14 @@ def _cut_what_is_written(record: Record, pile: Pile) -> Fix | None:
         text = f"Write {shown} (In[{run.cell}], line {statement.lineno}).{'' if free else _UNLESS}"
         return Fix("detach", text, free, (run.cell, statement.lineno), _NONE, edits=edits)
     return None
+
+
+def _written_without_graph(run: CellRun, statement: ast.stmt) -> Fix:
+    """``with torch.no_grad(): self.var.mul_(1 - m).add_(var * m)``: what computed the values keeps its graph."""
+    edits = in_block(run.cell, run.source, "with torch.no_grad():", statement, statement)
+    text = f"Write {short(ast.unparse(statement))} (In[{run.cell}], line {statement.lineno}) under "
+    text += "`with torch.no_grad():`. What it writes keeps its own graph."
+    return Fix("under_no_grad", text, False, (run.cell or 0, statement.lineno), _NONE, edits=edits)
 
 
 def _cut_the_update(record: Record, pile: Pile) -> Fix | None:

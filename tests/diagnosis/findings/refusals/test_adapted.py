@@ -37,7 +37,7 @@ def inner(module, x):
 
 
 def new(finding, fix, text):
-    assert finding.kind == "no_grad" and finding.tensor is not None
+    assert finding.kind == "refused" and finding.tensor is not None
     return text_edit.new_text(text, finding.fixes[fix].edits).strip()
 
 

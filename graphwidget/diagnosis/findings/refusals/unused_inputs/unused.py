@@ -75,7 +75,7 @@ def explain(record: Record, call: BackwardCall) -> Finding:
 
 def _finding(call: BackwardCall, root: str, name: str | None, why: _Why) -> Finding:
     return Finding(
-        "no_grad",
+        "refused",
         "error",
         why.text,
         f"{f'`{name}`' if name else 'An input'} is not part of the graph of `{root}`.",
