@@ -47,7 +47,7 @@ class FreshLeaf(NamedTuple):
 
     @property
     def without(self) -> text_edit.Edits:
-        """The edits after which it is not made: its value is handed on as it is. None: it cannot be left out."""
+        """The edits after which it is not made: its value is handed on as it is. Empty: it cannot be left out."""
         cell, text = self.run.cell, self.run.source
         if isinstance(self.made, ast.Assign):
             return text_edit.remove(cell, text, self.statement)
@@ -56,10 +56,11 @@ class FreshLeaf(NamedTuple):
             return ()
         value = self.made.func.value if asked and isinstance(self.made.func, ast.Attribute) else self.made.args[0]
         alone = isinstance(self.statement, ast.Expr) and self.statement.value is self.made
-        itself = list(syntax.targets(self.statement)) == [ast.unparse(value)]
-        if alone or (itself and syntax.given(self.statement) is self.made):
+        given = syntax.given(self.statement) is self.made
+        if alone or (given and list(syntax.targets(self.statement)) == [ast.unparse(value)]):
             return text_edit.remove(cell, text, self.statement)
-        return text_edit.replace_node(cell, text, self.made, syntax.in_brackets(value))
+        new = ast.unparse(value) if given else syntax.in_brackets(value)
+        return text_edit.replace_node(cell, text, self.made, new)
 
 
 class _Asked(NamedTuple):

@@ -78,3 +78,49 @@ def test_averages_of_one_block_are_detached_together_and_told_by_their_lines():
     assert "by `first = 0.9 * first + 0.1 * a.sum()` (In[1], line 10" in found[0].text
     assert "And the same for `other`, which piles up, too." in found[0].fixes[0].text
     assert not findings_of(text_edit.apply(AVERAGES, found[0].fixes[0].edits))
+
+
+AVERAGED = """
+net = nn.Linear(2, 1)
+def step():
+    loss = net(torch.ones(1, 2)).exp().sum()
+    loss.backward()
+    return loss
+def train():
+    total = torch.tensor(0.0)
+    for _ in range(10):
+        LINE
+    return {"mean": total / 10}
+out = train()
+"""
+
+
+@pytest.mark.parametrize("line", ["total += step()", "total = total + step()"])
+def test_a_sum_that_is_kept_under_another_name_is_detached_where_each_pass_is_added(line):
+    (found,) = findings_of(AVERAGED.replace("LINE", line))
+    assert found.carriers == ("out['mean']",)
+    fixed = text_edit.apply(AVERAGED.replace("LINE", line), found.fixes[0].edits)
+    assert line.replace("step()", "step().detach()") in fixed and not findings_of(fixed)
+
+
+def test_statistics_that_are_written_in_several_steps_are_written_without_a_graph():
+    cell = """
+class Norm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rate, self.weight = 0.1, nn.Parameter(torch.ones(3))
+        self.register_buffer("mean", torch.zeros(3))
+        self.register_buffer("var", torch.ones(3))
+    def forward(self, x):
+        mean, var = x.mean(0), x.var(0)
+        self.mean.mul_(1 - self.rate).add_(mean * self.rate)
+        self.var.mul_(1 - self.rate).add_(var * self.rate)
+        return self.weight * (x - mean) / var.sqrt()
+first, norm = nn.Linear(3, 3), Norm()
+for _ in range(10):
+    norm(first(torch.randn(5, 3))).exp().sum().backward()
+"""
+    for one in findings_of(cell):
+        fixed = text_edit.apply(cell, one.fixes[0].edits)
+        assert one.fixes[0].id == "under_no_grad" and fixed.count("with torch.no_grad():") == 2
+        assert not findings_of(fixed)

@@ -40,10 +40,11 @@ def _cells(record: Record) -> list[CellRun]:
 def for_pile(record: Record, pile: Pile, lasting: bool) -> tuple[Fix, ...]:
     """Fixes for graphs that pile up; `lasting`: the graphs are still alive now."""
     name, place = spoken(pile.name), pile.graph.place_of(pile.owners[0].node)
-    keep = _cut_each_time(record, pile) if pile.chain else None
+    own = {source.last_name(local(path)) for path in pile.paths}
+    keep = detached_where_joined(record, pile.graph, pile.line, pile.inside, own) if pile.chain else None
+    keep = keep or (_cut_each_time(record, pile) if pile.chain else None)
     keep = keep or _remove_hooks(record, pile)
     keep = keep or keep_numbers(record, pile.name, pile.owners, pile.graph) or _hand_over_numbers(record, pile)
-    keep = keep or detached_where_joined(record, pile.graph, pile.line, pile.inside)
     if (keep := keep or without_graph(record, pile.graph, pile.owners, pile.inside)) is None:
         line = f" ({where(place)})" if where(place) else ""
         keep = Fix(

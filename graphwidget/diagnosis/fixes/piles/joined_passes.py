@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Set
 
 from graphwidget.diagnosis.reuse.loops import ENOUGH, Line
 from graphwidget.diagnosis.source import syntax
@@ -19,7 +20,9 @@ from graphwidget.model import Fix, Record, Snapshot
 __all__ = ["detached_where_joined"]
 
 
-def detached_where_joined(record: Record, graph: Snapshot, line: Line, inside: frozenset[int]) -> Fix | None:
+def detached_where_joined(
+    record: Record, graph: Snapshot, line: Line, inside: frozenset[int], own: Set[str]
+) -> Fix | None:
     """What the line adds, detached; None: no line, or several, or one of another form join the passes.
 
     Parameters
@@ -28,11 +31,13 @@ def detached_where_joined(record: Record, graph: Snapshot, line: Line, inside: f
         The line of backward calls whose iterations pile up.
     inside
         The nodes that are kept.
+    own
+        Last names of what keeps them: what a line adds to one of these is no concern of this fix.
     """
     spot = _joining(graph, line, inside)
     text = Cells.of(record).text(spot[0]) if spot is not None else ""
     found = syntax.statements_at(text, spot[1])[-1:] if spot is not None else []
-    value = _added(found[0]) if found else None
+    value = _added(found[0]) if found and own.isdisjoint(map(syntax.last_name, syntax.targets(found[0]))) else None
     if spot is None or value is None:
         return None
     edits = detached_value(spot[0], text, value, Cells.of(record).texts.values())

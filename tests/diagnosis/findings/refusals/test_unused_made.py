@@ -82,3 +82,23 @@ def test_an_input_that_is_computed_anew_is_another_tensor() -> None:
         "image, code(z)", "(kept * 2).exp(), kept"
     )
     assert not findings_of(once, asks)
+
+
+def test_a_copy_that_is_told_was_not_used_where_the_original_was() -> None:
+    import torch
+
+    line = [0]
+    mode = LineageMode(lambda: (TextLine(1, None, line[0]),), lambda one: "")
+    w = torch.ones(2, requires_grad=True)
+    with mode:
+        x = torch.rand(2, dtype=torch.float64)
+        line[0] = 1
+        apart = x * 3
+        line[0] = 2
+        given, apart = x.float(), apart.float()
+        line[0] = 3
+        given.requires_grad_()
+        root = (apart * w).sum()
+    assert mode.measured(1, root, (), [given]).late == (
+        MeasuredLate(0, (TextLine(1, None, 1),), (TextLine(1, None, 3),)),
+    )

@@ -25,3 +25,12 @@ def test_a_layer_that_is_unfrozen_behind_an_optimizer_of_what_required_grad():
     assert "required no grad" in found.text and found.made_at.line == 3 and "`net[0].weight`" in found.headline
     more = "\n        opt.add_param_group({'params': net[0].parameters()})"
     assert not findings_of(made, loop.format(more=more))
+
+
+def test_a_layer_that_is_unfrozen_shortly_before_the_end():
+    made = "net = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))\nnet[0].requires_grad_(False)\n"
+    made += "opt = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], 0.1)"
+    loop = "for step in range(12):\n    if step == 8:\n        net[0].requires_grad_(True)\n"
+    loop += "    opt.zero_grad()\n    net(torch.ones(2, 3)).pow(2).sum().backward()\n    opt.step()"
+    (found,) = findings_of(made, loop)
+    assert "required grad then" in found.text and found.made_at.line == 3
