@@ -230,9 +230,25 @@ def _is_fault(call: _Call, above: list[list[tuple[int, int]]], border: _Border) 
     why = border.why.why
     if why in _MEANT:
         return False
-    if why != "cancel" and any(call.passed[border.node]):
+    if why != "cancel" and _trains_another(call, border.node):
         return False  # another input is trained by it: when that has changed, this one may get a gradient
     return why in _FAULTS or not _is_term(call, above, border.node)
+
+
+def _trains_another(call: _Call, node: int) -> bool:
+    """Whether something else than zero goes on from a node to a leaf: a factor that is zero may be trained by that."""
+    seen, stack = {node}, [node]
+    while stack:
+        at = stack.pop()
+        for to, other in zip(call.edges[at], call.passed.get(at, ())):
+            if other is False or to < 0:
+                continue
+            if to in call.leaves:
+                return True
+            if to not in seen:
+                seen.add(to)
+                stack.append(to)
+    return False
 
 
 def _is_term(call: _Call, above: list[list[tuple[int, int]]], node: int) -> bool:

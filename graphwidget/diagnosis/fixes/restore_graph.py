@@ -43,11 +43,16 @@ def without(cell: int | None, text: str, statement: ast.stmt | ast.expr, cut: st
         return tuple(e for n in numbers for e in text_edit.replace_node(cell, text, n, source.in_brackets(n.args[0])))
     cuts: list[tuple[ast.expr, ast.expr]] = [(n.func, n) for n in nodes if isinstance(n, ast.Call) and not n.args]
     cuts += [(n, n) for n in nodes if isinstance(n, ast.Attribute) and cut == "data"]
-    return tuple(
+    edits = tuple(
         TextEdit(text_edit.dot_of(text, function), text_edit.span(text, whole)[1], "", cell)
         for function, whole in cuts
         if isinstance(function, ast.Attribute) and function.attr == cut
     )
+    if isinstance(statement, ast.Assign) and edits:
+        names = list(source.targets(statement))
+        if len(names) == 1 and text_edit.new_text(text, edits).strip() == f"{names[0]} = {names[0]}":
+            return text_edit.remove(cell, text, statement)
+    return edits
 
 
 def _makes_number(node: ast.AST) -> TypeGuard[ast.Call]:

@@ -166,6 +166,11 @@ NOISE = "net = nn.Linear(3, 2)\nx = torch.ones(4, 3)\nnoise = torch.zeros(4, 3, 
             "`inner` (In[2], line 3)",
             3,
         ),
+        (
+            "def run(embed):\n    for new, row in zip(embed, x):\n        row = new\n    return net(x)",
+            "`row = new` (In[2], line 3) only gives a variable another value",
+            3,
+        ),
     ],
 )
 def test_a_function_that_does_not_read_what_it_is_given(function: str, words: str, line: int) -> None:
@@ -177,3 +182,13 @@ def test_a_function_that_reads_what_it_is_given_is_not_named() -> None:
     function = "def run(embed):\n    if embed.sum() > 1:\n        return net(embed)\n    return net(x)"
     (found,) = findings_of(NOISE, function, "loss = run(noise).sum()\ntorch.autograd.grad(loss, noise)")
     assert "is given it" not in found.text
+
+
+def test_a_line_behind_the_call_in_its_function_has_not_run() -> None:
+    function = """def fit(w):
+    for _ in range(2):
+        loss = net(x).sum()
+        torch.autograd.grad(loss, [w])
+    return w.exp().item()"""
+    (found,) = findings_of(NOISE, function, "fit(noise.detach().requires_grad_())")
+    assert "item" not in found.text

@@ -429,3 +429,12 @@ USED = {
 def test_an_input_that_requires_grad_is_left_alone(what: str) -> None:
     cell = USED[what].format("for _ in range(5):\n    opt.zero_grad()\n")
     assert said("net = nn.Linear(3, 1)\n" + PLAIN, cell) == []
+
+
+@pytest.mark.parametrize("call", ["Net(parts)", "Net(parts=parts)"])
+def test_a_list_of_the_program_that_a_module_is_given_and_keeps(call: str) -> None:
+    text = LISTED.format(arguments=", parts", parts="parts")
+    made = f"parts = [nn.Linear(3, 3) for _ in range(2)]\nnet = {call}\n{OPTIMIZER}"
+    (found,) = findings_of(text, made, LOOP)
+    assert found.severity == "warning" and found.cause is not None and found.cause.line == 4
+    assert "self.parts = torch.nn.ModuleList(parts)" in apply(text, found.fixes[0].edits)

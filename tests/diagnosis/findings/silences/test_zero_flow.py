@@ -144,3 +144,26 @@ def test_a_gradient_that_is_cleared_by_the_program_is_its_own_business() -> None
 def test_one_step_of_zeros_is_no_news() -> None:
     made, line = TWO + SGD, "loss = (b(torch.relu(a(x) - 100 * (step < 3))) - y).pow(2).mean()"
     assert found(made, line) == []
+
+
+SCALED = """a, b = nn.Linear(2, 8), nn.Linear(8, 1)
+scale = nn.Parameter(torch.tensor(0.5))
+opt = torch.optim.SGD([*a.parameters(), *b.parameters(), scale], lr=0.1)
+def curved(t):
+    t = t.requires_grad_()
+    u = b(ACT(a(t)))
+    (first,) = torch.autograd.grad(u.sum(), t, create_graph=True)
+    (second,) = torch.autograd.grad(first.sum(), t, create_graph=True)
+    return first - scale * second"""
+
+
+@pytest.mark.parametrize(("activation", "zeros"), [("torch.relu", True), ("torch.tanh", False)])
+def test_a_factor_that_is_zero_and_that_nothing_trains(activation: str, zeros: bool) -> None:
+    several = found(SCALED.replace("ACT", activation), "loss = curved(torch.rand(5, 2)).pow(2).mean()")
+    assert [one.names[0] for one in several] == (["scale"] if zeros else [])
+
+
+def test_a_factor_that_is_zero_and_is_trained() -> None:
+    made = "low, up = nn.Linear(3, 2), nn.Linear(2, 3)\nnn.init.zeros_(up.weight), nn.init.zeros_(up.bias)\n"
+    made += "gain = nn.Parameter(torch.ones(3))\nopt = torch.optim.SGD([gain, *up.parameters()], lr=1e-12)"
+    assert not found(made, "loss = ((gain * up(low(torch.ones(3)))) - 1).pow(2).sum()")

@@ -10,7 +10,7 @@ from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.no_graph.way_forward import cuts_behind, why_cut
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
-from graphwidget.diagnosis.wording import at, own_path, place_of, short, where
+from graphwidget.diagnosis.wording import at, lines_of, own_path, place_of, short, where
 from graphwidget.model import BackwardCall, Fix, MeasuredCut, Place, Record, TensorRef
 
 __all__ = ["cut_ahead", "cut_off", "uncut"]
@@ -60,10 +60,17 @@ def cut_ahead(record: Record, call: BackwardCall, asked: TensorRef | None, root:
 
 
 def _comes_later(place: Place, cut: Cut) -> bool:
-    """Whether a line outside of functions stands behind the call, in the first pass: it has not run yet."""
-    outside = source.function_at(cut.run.source, cut.statement.lineno) is None
-    behind = cut.run.run == place.run and cut.statement.lineno > (place.outer_line or 0)
-    return outside and behind and not place.iteration
+    """Whether a line stands behind the call, or behind a line that led to it, in the first pass: it has not run yet.
+
+    In a loop that is around both it may have.
+    """
+    text, line = cut.run.source, cut.statement.lineno
+    running = [spot_line for cell, spot_line in lines_of(place) if cell == cut.run.cell]
+    inside = source.function_at(text, line)
+    before = [one for one in running if one < line and source.function_at(text, one) == inside]
+    loops = source.loops_around(text, line)
+    shared = any(loop in loops for one in before for loop in source.loops_around(text, one))
+    return bool(before) and not shared and not place.iteration
 
 
 def _used_by(cut: Cut, root: str, shown: str) -> tuple[str, Place]:

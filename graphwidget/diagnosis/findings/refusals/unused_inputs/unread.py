@@ -17,12 +17,16 @@ __all__ = ["Unread", "unread_argument"]
 
 
 class Unread(NamedTuple):
-    """A function, its argument, and the statement that gives the argument another value before it is read; or None."""
+    """A function, its argument, and the statement that gives the argument another value before it is read; or None.
+
+    `renamed`: or the statement gives the argument's value only another name, which nothing reads.
+    """
 
     run: CellRun
     function: ast.FunctionDef
     argument: str
     again: ast.stmt | None
+    renamed: bool = False
 
     @property
     def place(self) -> Place:
@@ -35,6 +39,11 @@ class Unread(NamedTuple):
         if self.again is None:
             return f"`{self.function.name}` ({where(self.place)}) is given it as `{self.argument}`, and never reads it."
         line = f"{short(ast.unparse(self.again))} ({where(self.place)})"
+        if self.renamed:
+            return (
+                f"`{self.function.name}` is given it as `{self.argument}`, and {line} only gives a variable another "
+                "value: nothing reads it, and what the variable had before stays as it is."
+            )
         return f"`{self.function.name}` is given it as `{self.argument}`, and {line} replaces that before it is read."
 
 
@@ -71,6 +80,9 @@ def _end(use: Use, function: ast.FunctionDef) -> Unread | None:
     if len(use.names) != 1 or not use.names <= arguments or _is_open(function):
         return None
     (name,) = use.names
+    renaming = _only_renames(function, name)
+    if renaming is not None:
+        return Unread(use.run, function, name, renaming, renamed=True)
     again: ast.stmt | None = None
     for statement in function.body:
         names = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
@@ -80,6 +92,48 @@ def _end(use: Use, function: ast.FunctionDef) -> Unread | None:
             again = statement
             break
     return Unread(use.run, function, name, again)
+
+
+def _only_renames(function: ast.FunctionDef, name: str) -> ast.stmt | None:
+    """The statement by which an argument's value gets its last name, if it only gets names; None: it is used.
+
+    ``for new, p in zip(weights, net.parameters()): p = new``.
+    """
+    names, last = {name}, None
+    reads = [one for one in ast.walk(function) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)]
+    for one in sorted(syntax.own_statements(function.body), key=lambda one: (one.lineno, one.col_offset)):
+        given = _handed_to(one, names)
+        if given is None:
+            continue
+        new, read = given
+        names |= new
+        reads = [each for each in reads if all(each is not other for other in read)]
+        last = one if isinstance(one, ast.Assign) else last
+    return last if not any(one.id in names for one in reads) else None
+
+
+def _handed_to(statement: ast.stmt, names: set[str]) -> tuple[set[str], list[ast.Name]] | None:
+    """The names that a statement gives to values which some names have, and where it reads these."""
+    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name) and statement.value.id in names:
+        targets = set(syntax.targets(statement))
+        return (targets, [statement.value]) if all(map(str.isidentifier, targets)) else None
+    if not isinstance(statement, ast.For):
+        return None
+    over, target = statement.iter, statement.target
+    if isinstance(over, ast.Name) and over.id in names and isinstance(target, ast.Name):
+        return {target.id}, [over]
+    if isinstance(over, ast.Call) and ast.unparse(over.func) == "zip" and isinstance(target, ast.Tuple):
+        pairs = [
+            (given, one)
+            for given, one in zip(over.args, target.elts)
+            if isinstance(given, ast.Name) and given.id in names and isinstance(one, ast.Name)
+        ]
+        return (
+            ({one.id for _, one in pairs if isinstance(one, ast.Name)}, [given for given, _ in pairs])
+            if pairs
+            else None
+        )
+    return None
 
 
 def _is_open(function: ast.FunctionDef) -> bool:

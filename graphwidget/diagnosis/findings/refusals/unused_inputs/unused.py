@@ -260,7 +260,9 @@ def _is_trained(record: Record, call: BackwardCall, name: str | None) -> bool:
 
 def _not_read(record: Record, call: BackwardCall, root: str, name: str | None, shown: str) -> _Why | None:
     """A function is given the input, and never reads it."""
-    unread = unread_argument(record, call.place, name) if name is not None and name.isidentifier() else None
+    written = source.asked(call.place.source, "inputs")
+    variable = name if name is not None and name.isidentifier() else written[0] if len(written) == 1 else ""
+    unread = unread_argument(record, call.place, variable) if variable.isidentifier() else None
     if unread is None:
         return None
     text = f"No path leads from `{root}` to {shown}: {unread.sentence}"

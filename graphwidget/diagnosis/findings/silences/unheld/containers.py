@@ -42,7 +42,41 @@ def container(record: Record, leaf: UnheldLeaf) -> Line | None:
         others = [line for line in found if line not in plain]
         if len(plain) == 1 and not any(_class(line) is _class(plain[0]) for line in others):
             return None if _is_handed_in(plain[0]) else plain[0]
-    return None
+    return _handed_over(record, parts) if parts[1:] and parts[1].startswith("[") else None
+
+
+def _handed_over(record: Record, parts: list[str]) -> Line | None:
+    """``self.nets = nets`` in the constructor of a module that is given a variable of the program, which is a list."""
+    latest = Cells.of(record).latest
+    made = [(run, one) for run in latest for one in syntax.assignments(run.source, parts[0])]
+    if len(made) != 1 or not isinstance(syntax.given(made[0][1]), (*_LISTS, *_DICTS)):
+        return None
+    calls = [one for run in latest for one in syntax.nodes_of(run.source) if isinstance(one, ast.Call)]
+    found = [
+        Line(run, kept)
+        for run in latest
+        for cls in classes_in(run)
+        for function in (cls.body if cls.bases else ())  # a class without bases is no module
+        if isinstance(function, ast.FunctionDef) and function.name == "__init__"
+        for call in calls
+        if syntax.last_name(ast.unparse(call.func)) == cls.name
+        and (argument := _argument(function, call, parts[0])) is not None
+        for kept in function.body
+        if isinstance(kept, ast.Assign) and ast.unparse(kept.value) == argument and _of_self(kept)
+    ]
+    return found[0] if len({(line.run.run, line.statement.lineno) for line in found}) == 1 else None
+
+
+def _of_self(statement: ast.stmt) -> bool:
+    return all(target.startswith("self.") for target in syntax.targets(statement))
+
+
+def _argument(function: ast.FunctionDef, call: ast.Call, name: str) -> str | None:
+    """The argument of a method as which a call hands it a variable."""
+    keywords = [one.arg for one in call.keywords if ast.unparse(one.value) == name]
+    places = [at for at, one in enumerate(call.args) if ast.unparse(one) == name]
+    arguments = [one.arg for one in (*function.args.posonlyargs, *function.args.args)][1:]
+    return keywords[0] if keywords else arguments[places[0]] if places and places[0] < len(arguments) else None
 
 
 def _class(line: Line) -> ast.ClassDef | None:
