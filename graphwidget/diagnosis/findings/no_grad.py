@@ -11,10 +11,10 @@ from graphwidget.diagnosis.no_graph import frozen, measured, own_functions
 from graphwidget.diagnosis.no_graph.applied import in_a_forward
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
 from graphwidget.diagnosis.no_graph.cutting import any_of
-from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf, fresh_leaf, measured_leaf
 from graphwidget.diagnosis.no_graph.grad_mode import inference_mode, switched, unrecorded
 from graphwidget.diagnosis.no_graph.gradients import without_graph
 from graphwidget.diagnosis.no_graph.gradients.differentiated_again import differentiated_again
+from graphwidget.diagnosis.no_graph.leaves.fresh_leaf import FreshLeaf, fresh_leaf, measured_leaf
 from graphwidget.diagnosis.no_graph.numbers.taken_out import taken_out
 from graphwidget.diagnosis.no_graph.origins import Origins
 from graphwidget.diagnosis.no_graph.restoring import cause_of

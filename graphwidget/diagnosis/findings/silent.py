@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from graphwidget.diagnosis.no_graph import forced_leaf
-from graphwidget.diagnosis.no_graph.fresh_leaf import measured_leaf
+from graphwidget.diagnosis.no_graph.leaves import forced_leaf
+from graphwidget.diagnosis.no_graph.leaves.fresh_leaf import measured_leaf
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.pytorch.custom_functions import functions
 from graphwidget.diagnosis.wording import lasting_name, names, own_path, root_name, short, source_line, where

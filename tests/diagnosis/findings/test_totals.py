@@ -124,3 +124,25 @@ for _ in range(10):
         fixed = text_edit.apply(cell, one.fixes[0].edits)
         assert one.fixes[0].id == "under_no_grad" and fixed.count("with torch.no_grad():") == 2
         assert not findings_of(fixed)
+
+
+def test_means_of_several_epochs_join_nothing_and_the_line_of_the_sum_does():
+    cell = """
+net = nn.Linear(2, 1)
+class Running:
+    def __init__(self):
+        self.s, self.n = 0.0, 0
+    def push(self, v, k):
+        self.s = self.s + v * k
+        self.n += k
+def epoch(r):
+    for _ in range(5):
+        loss = net(torch.ones(1, 2)).exp().sum()
+        loss.backward()
+        r.push(loss, 3)
+    return {"mean": r.s / r.n}
+logs = [epoch(Running()) for _ in range(3)]
+"""
+    (found,) = findings_of(cell)
+    fixed = text_edit.apply(cell, found.fixes[0].edits)
+    assert "self.s = self.s + (v * k).detach()" in fixed and not findings_of(fixed)

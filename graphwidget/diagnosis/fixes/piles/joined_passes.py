@@ -47,14 +47,21 @@ def detached_where_joined(
 
 
 def _joining(graph: Snapshot, line: Line, inside: frozenset[int]) -> tuple[int, int] | None:
-    """The only line whose nodes lead to those of earlier iterations, in at least three of them."""
+    """The only line whose nodes lead at once to its own of earlier iterations, in at least three of them.
+
+    A mean that is taken behind the passes leads to the sum, and joins nothing.
+    """
     joined: dict[tuple[int, int] | None, set[int]] = defaultdict(set)
     for index in inside:
-        made = line.iteration(graph, index)
-        before = [line.iteration(graph, one) for one in graph.next(index)] if made is not None else []
-        if made is not None and any(one is not None and one < made for one in before):
-            place = graph.place_of(index)
-            joined[at(place) if place is not None else None].add(made)
+        made, place = line.iteration(graph, index), graph.place_of(index)
+        if made is None or place is None:
+            continue
+        same = (
+            one for one in graph.next(index) if (other := graph.place_of(one)) is not None and at(other) == at(place)
+        )
+        before = (line.iteration(graph, one) for one in same)
+        if any(one is not None and one < made for one in before):
+            joined[at(place)].add(made)
     spot = next(iter(joined), None)
     return spot if len(joined) == 1 and len(joined[spot]) >= ENOUGH - 1 else None
 

@@ -10,7 +10,7 @@ from graphwidget.diagnosis.findings import no_grad
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.makers import CallText, calls
 from graphwidget.diagnosis.findings.refusals.optimizers import half_weights
-from graphwidget.diagnosis.no_graph import forced_leaf
+from graphwidget.diagnosis.no_graph.leaves import forced_leaf
 from graphwidget.diagnosis.no_graph.values import Values
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit

@@ -15,7 +15,7 @@ from graphwidget.diagnosis.findings.silences.steps import made_anew
 from graphwidget.diagnosis.findings.silences.steps.clearing import clears, where_cleared
 from graphwidget.diagnosis.findings.silences.unheld.leaves import Line, around
 from graphwidget.diagnosis.findings.silences.unheld.replaced import replaced_at
-from graphwidget.diagnosis.no_graph import forced_leaf
+from graphwidget.diagnosis.no_graph.leaves import forced_leaf
 from graphwidget.diagnosis.no_graph.way_forward import why_cut
 from graphwidget.diagnosis.source import paths
 from graphwidget.diagnosis.source import syntax as source

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Collection, Sequence
 
 from graphwidget.diagnosis.fixes import restore_graph
-from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf
+from graphwidget.diagnosis.no_graph.leaves.fresh_leaf import FreshLeaf
 from graphwidget.diagnosis.no_graph.measured import cut_at
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.no_graph.restoring import IN_A_LEAF

@@ -10,7 +10,7 @@ import ast
 from dataclasses import replace
 
 from graphwidget.diagnosis.no_graph.cause import Cause
-from graphwidget.diagnosis.no_graph.fresh_leaf import FreshLeaf
+from graphwidget.diagnosis.no_graph.leaves.fresh_leaf import FreshLeaf
 from graphwidget.diagnosis.no_graph.measured import TAKING, cut_at
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.no_graph.restoring import cause_of
