@@ -159,6 +159,29 @@ def test_drawing_takes_a_small_share_of_a_running_cell(source: FakeSource, monke
     assert source.drawn <= 100 / 20
 
 
+def test_a_busy_machine_does_not_make_the_picture_stand_still(
+    source: FakeSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(module.time, "perf_counter", lambda: clock.now)
+    monkeypatch.setattr(module.time, "thread_time", lambda: 0.0)
+    view = AutogradView(source)
+    quick = source.drawing
+
+    def drawing() -> Drawing:
+        clock.now += 0.5  # other programs ran meanwhile
+        return quick()
+
+    monkeypatch.setattr(source, "drawing", drawing)
+    source.tracker.busy = "In[2] is running"
+    view.refresh()
+    source.drawn = 0
+    for _ in range(100):
+        clock.now += 0.2
+        source.tracker.event()
+    assert source.drawn == 100
+
+
 def test_a_failure_while_drawing_is_shown_and_the_rest_goes_on(source: FakeSource) -> None:
     view = AutogradView(source)
     good, source.shown = source.shown, None  # type: ignore[assignment]
