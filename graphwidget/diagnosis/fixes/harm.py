@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -49,6 +49,8 @@ def destroys(record: Record, fix: Fix, graph: Snapshot | None = None) -> str:
         itself = change.how in ("made_of_itself", "copied")
         if kind is None and change.how == "emptied" and begins_empty(texts, change.path):
             continue  # a list of plain values
+        if kind is None and change.how == "replaced" and _is_new(texts, change.path):
+            continue
         if kind is None and not itself and (change.how == "deleted" or _is_bound(record, change.path)):
             kind = "object"
         if kind == "leaves" and change.how == "deleted" and not _is_stepped(record, change.path):
@@ -177,6 +179,12 @@ def _is_bound(record: Record, path: str) -> bool:
         or (isinstance(n, ast.arg) and n.arg == root)
         for n in nodes
     )
+
+
+def _is_new(texts: Iterable[str], path: str) -> bool:
+    """Whether a path is an attribute of a name that stands nowhere in the program: ``self.grad_was_enabled``."""
+    _, dot, last = path.rpartition(".")
+    return bool(dot) and last.isidentifier() and not any(re.search(rf"\b{last}\b", text) for text in texts)
 
 
 def read_later(record: Record, path: str, at: tuple[int, int] | None = None) -> bool:

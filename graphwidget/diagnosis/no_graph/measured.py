@@ -61,6 +61,7 @@ def causes(record: Record, call: BackwardCall, found: Cause, cause_of: Callable[
     kept = [one for one in cuts if one.kept is not None]
     if kept:
         return [cause_of(kept[0])]
+    confirmed = confirmed and all(cut.switched is None for cut in cuts)  # the line that switched it off says more
     made = [*{_key(cut): cause_of(cut._replace(alone=len(cuts) == 1)) for cut in cuts}.values()]
     if confirmed:
         made = [found, *(one for one in made if one.fix.edits and one.fix.edits != found.fix.edits)]

@@ -8,6 +8,7 @@ from graphwidget.diagnosis.fixes import as_tensors, restore_graph
 from graphwidget.diagnosis.no_graph.applied import APPLY, applied_at
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.cutting import CUTTING
+from graphwidget.diagnosis.no_graph.grad_mode.context_managers import not_put_back
 from graphwidget.diagnosis.no_graph.grad_mode.left_early import left_early
 from graphwidget.diagnosis.no_graph.measured import is_measured
 from graphwidget.diagnosis.no_graph.origins import Cut, Kept
@@ -179,7 +180,7 @@ def _for_good(record: Record, cut: Cut, outer: ast.Expr) -> Cause:
     switch, place = place_of(there, outer.lineno), place_of(run, statement.lineno)
     off = short(ast.unparse(outer))
     text = f"{off} ({where(switch)}) switched grad mode off"
-    early = left_early(there, outer, by_error=cut.sure)
+    early = not_put_back(there, outer) or left_early(there, outer, by_error=cut.sure)
     if early is not None:
         text += early.text
     if statement is not outer:

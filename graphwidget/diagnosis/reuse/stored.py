@@ -26,7 +26,7 @@ def stored_at(record: Record, paths: Iterable[str], made: Place | None = None) -
         return None
     cells = Cells.of(record)
     running = {cells.beginning(spot) for spot in lines_of(made)}
-    stores = {(run.run, line): run for run in cells.latest for line in _stores(run, path)}
+    stores = {(run.run, line): run for run in cells.latest for line in _stores(run, path, cells.texts.values())}
     found = [one for one in stores.items() if (one[1].cell, one[0][1]) in running]
     found = found or [one for one in stores.items() if not _in_constructor(one[1], one[0][1])]
     if len(found) != 1:
@@ -62,11 +62,11 @@ def _calls(text: str, line: int, name: str) -> bool:
     return any(line <= one <= last and syntax.function_at(text, one) == here for one in calls)
 
 
-def _stores(run: CellRun, path: str) -> Iterator[int]:
+def _stores(run: CellRun, path: str, texts: Iterable[str]) -> Iterator[int]:
     """The first lines of the statements of a run that give a path its value."""
     holder, bracket, rest = path.partition("[")
     if bracket:
-        yield from containers.put_in(run.source, holder, f"[{rest}")
+        yield from containers.put_in(run.source, holder, f"[{rest}", texts)
     for node in _assigning(run.source, holder):
         if node.value is None or _shortens(node):
             continue

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.number_arguments import detached_where_tensor
+from graphwidget.diagnosis.source.other_names import OtherName, other_names
 from graphwidget.diagnosis.source.paths import Steps, steps
 from graphwidget.model import TextEdit
 
@@ -66,11 +67,12 @@ def detached_in(
     inside
         Where in it they are found: ``[0]``; ``['loss'][3]``; ``[7].h``.
     callers
-        As in `detached_value`.
+        As in `detached_value`. They tell other names of the container, too.
     """
+    callers = tuple(callers)
     wanted = [steps(f"_{path}")[1:] for path in inside]
     found: dict[int, text_edit.Edits] = {}
-    for put in _all_puts(text, holder):
+    for put in _all_puts(text, holder, callers):
         value, passed = put.value, len(put.keys) + put.more
         if value.lineno in found:
             continue
@@ -86,11 +88,14 @@ def detached_in(
     return sorted(found.items())
 
 
-def put_in(text: str, holder: str, inside: str) -> list[int]:
-    """The first lines of the statements that put into `holder` what is found at a place in it: ``['a'][0]``."""
+def put_in(text: str, holder: str, inside: str, texts: Iterable[str] = ()) -> list[int]:
+    """The first lines of the statements that put into `holder` what is found at a place in it: ``['a'][0]``.
+
+    `texts`, all of the program, tell other names of the container.
+    """
     path = steps(f"_{inside}")[1:]
     found = set[int]()
-    for put in _all_puts(text, holder):
+    for put in _all_puts(text, holder, tuple(texts)):
         passed = len(put.keys) + put.more
         if len(path) >= passed and _leads(put.keys, path) and may_hold(put.value, "".join(path[passed:])):
             found.add(put.node.lineno)
@@ -131,22 +136,31 @@ class _Put(NamedTuple):
     all: bool
 
 
-def _all_puts(text: str, holder: str) -> Iterator[_Put]:
-    """What a text puts into a container of this name."""
+def _all_puts(text: str, holder: str, texts: tuple[str, ...] = ()) -> Iterator[_Put]:
+    """What a text puts into a container of this name; where no text does so by this name, by its other names."""
     last = holder.rsplit(".", 1)[-1].split("[", 1)[0]
+    if any(True for one in (text, *texts) for _ in _puts_by(one, OtherName(last))):
+        yield from _puts_by(text, OtherName(last))
+        return
+    for name in other_names(texts, last):
+        yield from _puts_by(text, name)
+
+
+def _puts_by(text: str, called: OtherName) -> Iterator[_Put]:
     for node in source.nodes_of(text):
         put = _put(node)
         found = put or _put_all(node)
-        if not isinstance(node, (ast.stmt, ast.expr)) or found is None:
+        if not isinstance(node, (ast.stmt, ast.expr)) or found is None or not called.means(node):
             continue
         whole, value, more = found
         keys: list[ast.expr] = []
         while (element := _element(whole)) is not None:
             whole, key = element
             keys.insert(0, key)
+        whole = whole.func if isinstance(whole, ast.Call) and called.is_function else whole
         name = whole.attr if isinstance(whole, ast.Attribute) else getattr(whole, "id", None)
-        if name == last:
-            yield _Put(node, keys, value, more, put is None)
+        if name == called.name:
+            yield _Put(node, [*called.keys, *keys], value, more, put is None)
 
 
 def taken_in(cell: str, names: Collection[str]) -> Iterator[str]:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from told import findings_of
 
-from graphwidget.diagnosis.source.edits.text_edit import apply
+from graphwidget.diagnosis.source.edits.text_edit import apply, apply_to
 
 NET = "net, x = nn.Linear(3, 1), torch.ones(2, 3)"
 LOSS = "loss = net(x).sum()\nloss.backward()"
@@ -126,3 +126,50 @@ def test_in_a_loop_it_stays_off_for_the_next_pass() -> None:
 @pytest.mark.parametrize("inner", ["for _ in range(2):\n        continue", "print(score)"])
 def test_what_does_not_leave_the_function_is_not_blamed(inner: str) -> None:
     assert findings_of(NET, EARLY.format(leave=inner), EPOCHS.format(call="check(x)")) == ()
+
+
+MODES = """class inference:
+    def __init__(self, net):
+        self.net = net
+    def __enter__(self):
+        self.net.eval()
+        torch.set_grad_enabled(False)
+        return self.net
+    def __exit__(self, *error):
+        self.net.train()"""
+MANAGED = """from contextlib import contextmanager
+@contextmanager
+def inference(net):
+    torch.set_grad_enabled(False)
+    yield net"""
+SCORE = "def score(x):\n    with inference(net) as quiet:\n        return float(quiet(x).sum())"
+PUT_BACK = (
+    "+ self.grad_was_enabled = torch.is_grad_enabled()",
+    "  torch.set_grad_enabled(False)",
+    "+ torch.set_grad_enabled(self.grad_was_enabled)",
+    "  self.net.train()",
+)
+
+
+@pytest.mark.parametrize(
+    ("modes", "line", "edit"),
+    [
+        (MODES, 6, PUT_BACK),
+        (MANAGED, 4, ("- torch.set_grad_enabled(False)", "- yield net", "+ with torch.no_grad():", "+     yield net")),
+    ],
+)
+def test_a_context_manager_puts_grad_mode_back(modes, line, edit) -> None:
+    cells = (NET, modes, SCORE, "print(score(x))", LOSS)
+    (found,) = findings_of(*cells)
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (2, line)
+    assert "when `with inference(...)` began" in found.text
+    assert tuple(one.strip() if one[0] == "-" else one for one in found.fixes[0].edit) == edit
+    torch.set_grad_enabled(True)
+    mended = apply_to(dict(enumerate(cells, 1)), found.fixes[0].edits)
+    assert not findings_of(*mended.values())
+
+
+def test_a_context_manager_that_puts_it_back_is_not_blamed() -> None:
+    mended = MODES.replace("        self.net.train()", "        self.net.train()\n        torch.set_grad_enabled(True)")
+    (found,) = findings_of(NET, mended, SCORE, "print(score(x))\ntorch.set_grad_enabled(False)", LOSS)
+    assert "inference" not in found.text and found.fixes[0].edit == ("- torch.set_grad_enabled(False)",)

@@ -89,7 +89,7 @@ def _put_detached(context: CuttingContext, use: Use, path: str, gone: frozenset[
     found = [
         (cell, line, edits)
         for cell, text in context.cells.items()
-        for line, edits in containers.detached_in(cell, text, holder, inside)
+        for line, edits in containers.detached_in(cell, text, holder, inside, context.cells.values())
     ]
     if len(found) != 1:
         return None

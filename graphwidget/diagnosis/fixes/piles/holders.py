@@ -20,6 +20,7 @@ from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.blocks import in_block
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.in_place import statements as inplace
+from graphwidget.diagnosis.source.other_names import other_names
 from graphwidget.diagnosis.source.paths import is_code, local
 from graphwidget.diagnosis.wording import at, names, outer_at, place_of, short, spoken, where
 from graphwidget.model import CellRun, Finding, Fix, Owner, Record, Snapshot
@@ -143,12 +144,14 @@ def needed(record: Record, name: str, kept_at: set[tuple[int | None, int]]) -> b
         (cell, line)s.
     """
     last = name.rsplit(".", 1)[-1]
+    words = {last, *(one.name for one in other_names(tuple(Cells.of(record).texts.values()), last) if not one.inside)}
     trees = ((run, source.parse(run.source)) for run in _cells(record))
     return any(
         (run.cell, line) not in kept_at
         for run, tree in trees
         if tree is not None
-        for line in source.handed_on(tree, last)
+        for word in words
+        for line in source.handed_on(tree, word)
     )
 
 

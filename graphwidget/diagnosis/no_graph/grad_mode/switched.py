@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections.abc import Iterator
 
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cause import Cause
+from graphwidget.diagnosis.no_graph.grad_mode.context_managers import not_put_back
 from graphwidget.diagnosis.no_graph.grad_mode.left_early import left_early
 from graphwidget.diagnosis.no_graph.origins import Origins
 from graphwidget.diagnosis.no_graph.values import Spot
@@ -163,7 +165,7 @@ def _off(
     made: tuple[CellRun, ast.stmt | None],
 ) -> Cause:
     place, text = place_of(run, statement.lineno), ast.unparse(statement)
-    early = left_early(run, statement)
+    early = left_early(run, statement) or not_put_back(run, statement)
     if early is not None:
         then = f"`{made_of[0]}` was computed without a graph."
         return Cause(f"`{text}` ({where(place)}) switched grad mode off{early.text}: {then}", early.fix(), place)
@@ -203,17 +205,36 @@ def _switch(runs: list[CellRun], run: CellRun, until: int = sys.maxsize) -> tupl
         return (run, own[-1]) if _is_off(own[-1]) else None
     if run.grad_after:
         return None
-    for other in reversed(runs):
-        tree = source.parse(other.source)
-        for made in (s for s in ast.walk(tree) if isinstance(s, ast.FunctionDef)) if tree else ():
-            inside = _switches(made)
-            if inside and re.search(rf"\b{made.name}\b", run.source):
-                if _is_off(inside[-1]):
-                    return other, inside[-1]
-                early = next((one for one in inside if left_early(other, one) is not None), None)
-                if early is not None:
-                    return other, early
+    for other, made in _reached(runs, run):
+        inside = _switches(made)
+        if inside and _is_off(inside[-1]):
+            return other, inside[-1]
+        early = next((one for one in inside if left_early(other, one) is not None), None)
+        if early is not None:
+            return other, early
     return None
+
+
+def _reached(runs: list[CellRun], run: CellRun) -> Iterator[tuple[CellRun, ast.FunctionDef]]:
+    """The functions that a cell may have called, by their names: those that it names first, then those that these do.
+
+    Of a class that is named, what a `with` calls.
+    """
+    words, seen = source.words_in(source.parse(run.source) or ast.Module([], [])), set[int]()
+    while words:
+        found = [(one, made) for one in reversed(runs) for made in _called(one, words) if id(made) not in seen]
+        yield from found
+        seen |= {id(made) for _, made in found}
+        words = {word for _, made in found for word in source.words_in(made)}
+
+
+def _called(run: CellRun, words: set[str]) -> Iterator[ast.FunctionDef]:
+    for made in (one for word in sorted(words) for one in source.defined(run.source, word)):
+        if isinstance(made, ast.FunctionDef):
+            yield made
+        else:
+            methods = (one for one in made.body if isinstance(one, ast.FunctionDef))
+            yield from (one for one in methods if one.name in ("__init__", "__enter__", "__exit__"))
 
 
 def _switches(tree: ast.AST | None, until: int = sys.maxsize) -> list[ast.Expr]:
