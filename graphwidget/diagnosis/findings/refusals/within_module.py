@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from graphwidget.diagnosis.findings.failure import Failure
-from graphwidget.diagnosis.wording import short
+from graphwidget.diagnosis.wording import names, short
 from graphwidget.model import Finding, RunningModule
 
 __all__ = ["named", "with_module"]
@@ -25,6 +25,9 @@ def with_module(finding: Finding, failure: Failure) -> Finding:
     shown = named(module)
     shown = shown if module.path else f"{shown[0].lower()}{shown[1:]}"
     doing = f", by {short(module.statement)}" if module.statement else ""
+    if doing and module.buffers:
+        doing += f", which reads or writes its {'buffer' if len(module.buffers) == 1 else 'buffers'} "
+        doing += names(module.buffers)
     given = tuple(f"{module.path}.{one}" if module.path else one for one in module.buffers)
     found = (module.path, module.class_name, *given)
     return replace(

@@ -48,3 +48,8 @@ def test_a_line_of_the_programs_own_module_is_told_by_itself() -> None:
     )
     (found,) = findings_of(IMPORT, own, LOSS)
     assert found.headline.startswith("`self.n.add_(1)` writes") and "The error was raised in" not in found.text
+
+
+def test_the_buffers_that_a_line_of_a_library_uses_are_in_the_text() -> None:
+    (found,) = findings_of(IMPORT, BLOCKS.format("BatchNorm1d(3)"), "vmap(net)(torch.randn(2, 4, 3))")
+    assert "reads or writes its buffers `running_mean` and `running_var`" in found.text

@@ -78,9 +78,9 @@ def _of_checkpoint(record: Record, graph: Snapshot, node: int, root: str, shown:
     place = place_of(found[0].run, found[0].call.lineno) if len(found) == 1 else made
     line = f"{short(place.source)} ({where(place)})" if place is not None and where(place) else "a checkpoint"
     text = (
-        f"`{root}` is computed from {shown} inside of a re-entrant checkpoint: {line}. It runs its function without "
-        "grad mode, and with it only when a backward comes there. So the graph leads to the tensors that the "
-        f"checkpoint was given, and not to {shown}. A plain `backward()` would give it its `.grad`; "
+        f"`{root}` is computed from {shown} inside of a re-entrant checkpoint (`use_reentrant=True`): {line}. It runs "
+        "its function without grad mode, and with it only when a backward comes there. So the graph leads to the "
+        f"tensors that the checkpoint was given, and not to {shown}. A plain `backward()` would give it its `.grad`; "
         "`torch.autograd.grad` sees no path."
     )
     return text, place, (checkpoints.not_reentrant(record, found),)
