@@ -47,7 +47,7 @@ from graphwidget.model.measured.lineage import (
     MeasuredZeros,
     TextLine,
 )
-from graphwidget.model.measured.scenes import Recomputed, RunningModule, Scene, Sight, Value
+from graphwidget.model.measured.scenes import Recomputed, RunningModule, Scene, Sight, UsedInside, Value
 from graphwidget.model.measured.starved import (
     EmptyGroup,
     FalseFlag,
@@ -138,6 +138,7 @@ __all__ = [
     "VariableChange",
     "Trial",
     "UnheldLeaf",
+    "UsedInside",
     "Verdict",
     "Write",
     "bytes_text",

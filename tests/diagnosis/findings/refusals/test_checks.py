@@ -309,7 +309,8 @@ def test_a_frozen_input_of_backward_is_named_once() -> None:
 def test_statistics_of_a_batch_norm_are_written_in_a_transform() -> None:
     cells = ("norm = nn.BatchNorm1d(3)", "torch.func.grad(lambda x: norm(x).sum())(torch.ones(4, 3))")
     (found,) = findings_of(*cells)
-    assert "writes to a tensor of outside" in found.headline and "track_running_stats" in found.fixes[0].text
+    assert found.headline.startswith("`norm` (a `BatchNorm1d`) writes to its buffer `num_batches_tracked`")
+    assert [edit.new for edit in found.fixes[0].edits] == [", track_running_stats=False"] and found.fixes[0].choice
 
 
 def test_an_embedding_that_shortens_its_rows_is_what_modified_its_weight() -> None:
