@@ -11,7 +11,7 @@ from graphwidget.diagnosis.findings.no_grad import where_cut, where_made_anew, w
 from graphwidget.diagnosis.findings.silences import unheld
 from graphwidget.diagnosis.findings.silences.cut_before_root import cut_before_root, uncut
 from graphwidget.diagnosis.findings.silences.inner_gradients import graphs_built, inner_gradients, said_of
-from graphwidget.diagnosis.findings.silences.steps import made_anew
+from graphwidget.diagnosis.findings.silences.steps import cleared_early, made_anew
 from graphwidget.diagnosis.findings.silences.steps.clearing import clears, where_cleared
 from graphwidget.diagnosis.findings.silences.unheld.leaves import Line, around
 from graphwidget.diagnosis.findings.silences.unheld.replaced import replaced_at
@@ -70,6 +70,10 @@ def _of(
     owner = _owner(step)
     named = tuple(path for path in map(paths.local, step.paths) if ".param_groups[" not in path)
     cleared = _cleared(record, run, step, call, {owner, *map(paths.root_of, named)}, own=given is None)
+    measured = cleared_early.finding_at(record, step.place) if cleared is None else None
+    if measured is not None:
+        yield measured
+        return
     shown = f"`{owner}.step()`" if owner else short(step.by)
     fixes: tuple[Fix, ...] = ()
     cause: Place | None = None
