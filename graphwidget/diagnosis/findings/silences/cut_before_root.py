@@ -17,26 +17,33 @@ from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.wording import at, place_of, root_name, short, where
 from graphwidget.model import BackwardCall, Fix, Record
 
-__all__ = ["cut_before_root", "uncut"]
+__all__ = ["cut_before_root", "cut_elsewhere", "uncut"]
 
 MOST_FOLLOWED = 4  # parameters whose use is looked for in the text
 
 
 def cut_before_root(record: Record, call: BackwardCall, paths: tuple[str, ...]) -> Cut | None:
-    """The line that cuts off values from one of some parameters, and leads to the root of a backward."""
+    """The line in a backward's function that cuts off values from one of some parameters, and leads to its root."""
     spot, cells = at(call.place), Cells.of(record)
     if spot is None:
         return None
     text = cells.text(spot[0])
     leading = _leading_to(text, spot[1], root_name(call))
-    elsewhere: dict[tuple[int, int], Cut] = {}
     for path in paths[:MOST_FOLLOWED]:
         for cut in cuts_behind(record, path):
             if cut.run.cell == spot[0] and any(one is cut.statement for one in leading):
                 return cut
-            elsewhere[cut.run.run, cut.statement.lineno] = cut
-    # In another function only where it was measured that a call began behind it, and behind no other.
-    return next(iter(elsewhere.values())) if record.lineage is not None and len(elsewhere) == 1 else None
+    return None
+
+
+def cut_elsewhere(record: Record, call: BackwardCall, paths: tuple[str, ...]) -> Cut | None:
+    """The line in another function that cuts off values from some parameters, where it was measured to be the only one.
+
+    It was also measured that a call began behind it.
+    """
+    found = [cut for path in paths[:MOST_FOLLOWED] for cut in cuts_behind(record, path)] if record.lineage else []
+    alone = len({(cut.run.run, cut.statement.lineno) for cut in found}) == 1
+    return found[0] if alone and not _is_beside(found[0], call) else None
 
 
 def _leading_to(text: str, line: int, root: str) -> list[ast.stmt]:
