@@ -27,9 +27,12 @@ __all__ = [
 ]
 
 _NAMES = ("checkpoint", "checkpoint_sequential")
+MOST_REACHED = 50  # functions that a checkpointed one may call
+
 _NUMBERS = "preserve_rng_state"
 _OPTIONS = ("use_reentrant", _NUMBERS)
 _TRUE = ast.Constant(True)
+_OTHERS = "lets the second run draw other numbers."
 _FOREIGN = "the random numbers"
 _UNIFORM = ("random.random()", "np.random.rand()", "np.random.random()", "numpy.random.rand()", "numpy.random.random()")
 _DRAWN = "torch.rand(()).item()"
@@ -60,8 +63,9 @@ def of_recomputation(record: Record, call: BackwardCall) -> Finding:
     unkept = [
         one for one in calls(record, *_NAMES) if ast.unparse(one.argument("preserve_rng_state") or _TRUE) == "False"
     ]
-    if function is not None and not suspects and unkept:
-        suspects = list(_drawing(*function))
+    if not suspects and unkept:
+        reached = _reached(record, *function) if function is not None else ()
+        suspects = [one for run, made in reached for one in _drawing(run, made)] or [_asking(unkept[0])]
     if function is not None and not suspects and saved_at is not None:
         suspects = list(_branches(*function, saved_at))
     name = scene.checkpointed.rsplit(".", 1)[-1] if scene.checkpointed else ""
@@ -212,6 +216,31 @@ def _called(record: Record, function: ast.FunctionDef) -> Iterator[tuple[CellRun
     yield from (made[0] for made in found.values() if len(made) == 1)
 
 
+def _reached(record: Record, run: CellRun, function: ast.FunctionDef) -> Iterator[tuple[CellRun, ast.FunctionDef]]:
+    """A function, and those of the program that it may call: by their names, or as modules that an attribute holds."""
+    found, seen = [(run, function)], {id(function)}
+    for _, made in found:  # it grows
+        words = syntax.words_in(made)
+        cells = Cells.of(record).latest
+        values = [
+            getattr(statement, "value", None)
+            for one in cells
+            for word in sorted(words)
+            for statement, _ in syntax.assigned_as(one.source, word)
+        ]
+        classes = {name for value in values if value is not None for name in syntax.calls_in(value)}
+        names = sorted(words | set(map(syntax.last_name, classes)))
+        for one, name in ((one, name) for one in cells for name in names):
+            for each in syntax.defined(one.source, name):
+                inside = each.body if isinstance(each, ast.ClassDef) else [each]
+                for method in inside:
+                    wanted = isinstance(method, ast.FunctionDef) and (inside[0] is each or method.name == "forward")
+                    if wanted and id(method) not in seen and len(found) < MOST_REACHED:
+                        seen.add(id(method))
+                        found.append((one, method))
+    yield from found
+
+
 def _asks_another_generator(record: Record, statement: ast.stmt) -> bool:
     """Whether a statement, or its head, draws numbers that torch does not: by a module, or an object made of one."""
     heads = list(syntax.head_of(statement))
@@ -253,8 +282,13 @@ def _drawing(run: CellRun, function: ast.FunctionDef) -> Iterator[_Suspect]:
     for one in syntax.own_statements(function.body):
         text = ast.unparse(one.test) if isinstance(one, (ast.If, ast.While)) else _first_line(one)
         if _OF_TORCH.search(text):
-            why = "draws random numbers, and `preserve_rng_state=False` lets the second run draw others."
-            yield _Suspect(run, one, why, _NUMBERS)
+            yield _Suspect(run, one, f"draws random numbers, and `preserve_rng_state=False` {_OTHERS}", _NUMBERS)
+
+
+def _asking(unkept: CallText) -> _Suspect:
+    """The checkpoint itself, where no line is seen to draw: a dropout does, too."""
+    statement = syntax.statements_at(unkept.run.source, unkept.call.lineno)[-1]
+    return _Suspect(unkept.run, statement, _OTHERS, _NUMBERS)
 
 
 def _keeping_random(unkept: list[CallText]) -> Fix:

@@ -267,6 +267,30 @@ def test_a_checkpoint_that_draws_other_numbers_is_told_to_keep_them() -> None:
     assert found.fixes[0].edits[0].new == "True" and "preserve_rng_state" in found.fixes[0].text
 
 
+ROUTED = """from torch.utils.checkpoint import checkpoint
+class Router(nn.Module):
+    def forward(self, x):
+        return x + DRAWN
+class Experts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.router = Router()
+    def forward(self, x):
+        return x.flatten()[self.router(x).flatten() > 0.5].exp()"""
+ROUTING = """layer = Experts()
+for i in range(20):
+    checkpoint(layer, x * 1, use_reentrant=False, preserve_rng_state=False).sum().backward()"""
+
+
+@pytest.mark.parametrize(
+    ("drawn", "place"), [("torch.randn_like(x)", (2, 4)), ("-nn.functional.dropout(torch.ones_like(x))", (3, 3))]
+)
+def test_what_draws_may_be_in_a_module_that_the_checkpointed_one_has(drawn: str, place: object) -> None:
+    (found,) = findings_of(X, ROUTED.replace("DRAWN", drawn), ROUTING)
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == place
+    assert found.fixes[0].edits[0].new == "True" and "lets the second run draw other numbers" in found.text
+
+
 def test_a_checkpoint_that_asks_pythons_generator_is_told_to_ask_that_of_torch() -> None:
     block = (
         "import random\nrandom.seed(1)\nfrom torch.utils.checkpoint import checkpoint\n"
