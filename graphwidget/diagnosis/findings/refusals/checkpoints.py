@@ -232,12 +232,14 @@ def _reached(record: Record, run: CellRun, function: ast.FunctionDef) -> Iterato
         names = sorted(words | set(map(syntax.last_name, classes)))
         for one, name in ((one, name) for one in cells for name in names):
             for each in syntax.defined(one.source, name):
-                inside = each.body if isinstance(each, ast.ClassDef) else [each]
-                for method in inside:
-                    wanted = isinstance(method, ast.FunctionDef) and (inside[0] is each or method.name == "forward")
-                    if wanted and id(method) not in seen and len(found) < MOST_REACHED:
-                        seen.add(id(method))
-                        found.append((one, method))
+                methods = [
+                    method
+                    for method in (each.body if isinstance(each, ast.ClassDef) else [each])
+                    if isinstance(method, ast.FunctionDef) and (method is each or method.name == "forward")
+                ]
+                new = [method for method in methods if id(method) not in seen][: MOST_REACHED - len(found)]
+                seen |= set(map(id, new))
+                found += [(one, method) for method in new]
     yield from found
 
 
