@@ -13,6 +13,7 @@ from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
+from graphwidget.diagnosis.source.reached import reached
 from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene, torch_messages
 
@@ -27,8 +28,6 @@ __all__ = [
 ]
 
 _NAMES = ("checkpoint", "checkpoint_sequential")
-MOST_REACHED = 50  # functions that a checkpointed one may call
-
 _NUMBERS = "preserve_rng_state"
 _OPTIONS = ("use_reentrant", _NUMBERS)
 _TRUE = ast.Constant(True)
@@ -64,8 +63,10 @@ def of_recomputation(record: Record, call: BackwardCall) -> Finding:
         one for one in calls(record, *_NAMES) if ast.unparse(one.argument("preserve_rng_state") or _TRUE) == "False"
     ]
     if not suspects and unkept:
-        reached = _reached(record, *function) if function is not None else ()
-        suspects = [one for run, made in reached for one in _drawing(run, made)] or [_asking(unkept[0])]
+        cells = Cells.of(record).latest
+        inner = reached(cells, syntax.words_in(function[1]), ("forward",)) if function is not None else ()
+        functions = [*([function] if function is not None else ()), *inner]
+        suspects = [one for run, made in functions for one in _drawing(run, made)] or [_asking(unkept[0])]
     if function is not None and not suspects and saved_at is not None:
         suspects = list(_branches(*function, saved_at))
     name = scene.checkpointed.rsplit(".", 1)[-1] if scene.checkpointed else ""
@@ -214,33 +215,6 @@ def _called(record: Record, function: ast.FunctionDef) -> Iterator[tuple[CellRun
             if isinstance(node, ast.FunctionDef) and node.name in wanted and node is not function:
                 found.setdefault(node.name, []).append((run, node))
     yield from (made[0] for made in found.values() if len(made) == 1)
-
-
-def _reached(record: Record, run: CellRun, function: ast.FunctionDef) -> Iterator[tuple[CellRun, ast.FunctionDef]]:
-    """A function, and those of the program that it may call: by their names, or as modules that an attribute holds."""
-    found, seen = [(run, function)], {id(function)}
-    for _, made in found:  # it grows
-        words = syntax.words_in(made)
-        cells = Cells.of(record).latest
-        values = [
-            getattr(statement, "value", None)
-            for one in cells
-            for word in sorted(words)
-            for statement, _ in syntax.assigned_as(one.source, word)
-        ]
-        classes = {name for value in values if value is not None for name in syntax.calls_in(value)}
-        names = sorted(words | set(map(syntax.last_name, classes)))
-        for one, name in ((one, name) for one in cells for name in names):
-            for each in syntax.defined(one.source, name):
-                methods = [
-                    method
-                    for method in (each.body if isinstance(each, ast.ClassDef) else [each])
-                    if isinstance(method, ast.FunctionDef) and (method is each or method.name == "forward")
-                ]
-                new = [method for method in methods if id(method) not in seen][: MOST_REACHED - len(found)]
-                seen |= set(map(id, new))
-                found += [(one, method) for method in new]
-    yield from found
 
 
 def _asks_another_generator(record: Record, statement: ast.stmt) -> bool:
