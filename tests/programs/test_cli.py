@@ -209,9 +209,11 @@ def test_an_autograd_error_that_has_no_finding_is_shown_whole_and_called_unexpla
     assert message.split()[-1] in explain(path, "--format", "html").stdout
 
 
-@pytest.mark.parametrize("format_, first", [("svg", "<svg"), ("dot", "digraph")])
-def test_the_last_graph_can_be_written_as_a_picture(tmp_path, format_, first):
-    done = explain(file(tmp_path, TWICE), "--format", format_)
+@pytest.mark.parametrize("cells", [True, False])
+@pytest.mark.parametrize("format_, first", [("svg", "<svg"), ("dot", "digraph"), ("html", "<!doctype")])
+def test_the_last_graph_can_be_written_as_a_picture(tmp_path, format_, first, cells):
+    program = TWICE if cells else "".join(line for line in TWICE.splitlines(True) if not line.startswith("# %%"))
+    done = explain(file(tmp_path, program), "--no-try", "--format", format_)
     assert done.stdout.startswith(first) and "ExpBackward" in done.stdout
 
 
