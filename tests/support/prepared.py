@@ -168,10 +168,11 @@ def _write(stream: int, text: bytes) -> None:
 def serve(descriptor: int) -> None:
     """Answer requests until the test's process is gone."""
     connection = socket.socket(fileno=descriptor)
+    path = sys.path[1:]  # the first is the place of the program: of this one, where the tests were started
+    sys.path[:] = path
     for name in IMPORTS:
         import_module(name)
     _show_a_traceback()
-    path = sys.path[1:]  # the first is the place of the program
     while True:
         header, streams, _, _ = socket.recv_fds(connection, 4, 3)
         if not header:
