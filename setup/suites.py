@@ -21,6 +21,7 @@ REPORTS = ROOT / ".make" / "reports"
 BIN = Path(sys.executable).parent
 PY = [sys.executable, "-m"]
 AT_ONCE = ["--numprocesses=2", "--dist=worksteal"]  # the longest tests are not all at the end of one worker
+KERNELS_AT_ONCE = ["--numprocesses=3", "--dist=worksteal"]  # half of the time of each is waiting for its kernel
 PAGES_AT_ONCE = ["--numprocesses=4", "--dist=worksteal"]  # half of the time of each is waiting until a picture rests
 # Tests that start interpreters, kernels and environments of their own, grow a graph until a thread's stack is full, or
 # run a loop thousands of times.
@@ -68,7 +69,7 @@ SUITES = [
     pytest("fuzz", *AT_ONCE, "tests/fuzz"),
     pytest("scenarios", *AT_ONCE, "tests/scenarios"),
     pytest("pages", *PAGES_AT_ONCE, *PAGES),
-    pytest("e2e", *AT_ONCE, "tests/e2e", *(f"--ignore={path}" for path in PAGES)),  # a page waits for its kernel mostly
+    pytest("e2e", *KERNELS_AT_ONCE, "tests/e2e", *(f"--ignore={path}" for path in PAGES)),
 ]
 
 
