@@ -1,5 +1,5 @@
 # verified: out_of_place clone_before_inplace
-# says: `t.mul_(0.5)` (In[1], line 5) modified `h` after ExpBackward0 had saved it. Its old
+# says: `t.mul_(0.5)` (In[1], line 5) modified `h`, there `t`, after ExpBackward0 had saved it. Its old
 # %%
 import torch
 w = torch.ones(3, requires_grad=True)
