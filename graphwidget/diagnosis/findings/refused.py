@@ -15,6 +15,7 @@ from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals import (
     arrays,
     checkpoints,
+    complex_roots,
     inference,
     outdated,
     replicas,
@@ -313,7 +314,7 @@ def _made_of_real_numbers(failure: Failure) -> Edits:
 # Which finding explains which message. The first that applies is used.
 _TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...] = (
     (torch_messages.NOT_SCALAR, roots.of_several_values),
-    (torch_messages.COMPLEX, roots.of_no_real_number),
+    (torch_messages.COMPLEX, complex_roots.of_no_real_number),
     (torch_messages.GRADIENT_MISMATCH, roots.of_another_shape),
     (torch_messages.KEYWORD, outdated.of_keyword),
     (torch_messages.NO_DIMENSION, outdated.of_element),
@@ -352,6 +353,7 @@ _TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...
     (torch_messages.TRANSFORMED_OUTPUT, transforms.of_refusal),
     (torch_messages.ENGINE_IN_TRANSFORM, transforms.of_refusal),
     (torch_messages.WRITTEN_IN_TRANSFORM, transforms.of_refusal),
+    ((*torch_messages.NO_GRAD, *torch_messages.UNUSED), transforms.of_engine),
     (torch_messages.SAVED_NO_TENSOR, own_code.of_saved),
     (torch_messages.NO_FORWARD_FORMULA, without_formula.of_cell),
     (torch_messages.NO_FORMULA, without_formula.of_cell),

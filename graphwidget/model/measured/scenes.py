@@ -117,6 +117,9 @@ class Scene:
         What a checkpoint saved otherwise when it ran again; None: unknown, or another error.
     refused
         The root that was refused because it is no single number. Only of such errors; None: another one, or unknown.
+    trainable
+        The leaf tensors that require grad, by all their paths, with their shapes. Only of errors about gradients that
+        the backward of a custom Function returns.
     """
 
     grad_mode: bool | None = None
@@ -132,6 +135,7 @@ class Scene:
     recomputed: Recomputed | None = None
     inference_mode: bool = False
     refused: Value | None = None
+    trainable: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def value(self, name: str) -> Value | None:
         """The variable of a name in the line that raised."""
