@@ -54,7 +54,7 @@ def _some_of_many(record: Record, call: BackwardCall) -> Finding:
     if len(lines) == 1:
         (place,) = lines.values()
         text += f" {short(place.source)} ({where(place)}) freezes parameters."
-    said, edits = of_trainable(record, at(call.place))
+    said, edits = of_trainable(record, at(call.place), [spot for spot in lines if spot is not None])
     advice = "Ask only for the gradients of those that require grad (`x.requires_grad`), and take None for the others."
     return Finding(
         "no_grad",

@@ -7,10 +7,9 @@ made shorter, it is; else the gradients keep their places, with None for what re
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from graphwidget.diagnosis.no_graph.values import Values
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells, Spot
 from graphwidget.diagnosis.source.edits import text_edit
@@ -52,13 +51,21 @@ class _Asking(NamedTuple):
         return ast.unparse(one.targets[0]) if value is self.call else None
 
 
-def of_trainable(record: Record, spot: Spot | None) -> tuple[str, Edits]:
-    """A sentence, and edits that ask for the gradients of what requires grad; nothing where the text is not plain."""
+def of_trainable(record: Record, spot: Spot | None, frozen_at: Collection[Spot] = ()) -> tuple[str, Edits]:
+    """A sentence, and edits that ask for the gradients of what requires grad; nothing where the text is not plain.
+
+    Parameters
+    ----------
+    spot
+        The line that asks.
+    frozen_at
+        The lines that freeze something: a list that was made before them has what is frozen later.
+    """
     one = _asking(Cells.of(record), spot)
     if one is None:
         return "", ()
     if not _is_given_back(record, one):
-        found = _shorter(record, one)
+        found = _shorter(one, frozen_at)
         if found:
             return "Ask only for the gradients of those that require grad.", found
     text = "Ask only for the gradients of those that require grad, and take None for the others, in their places."
@@ -160,15 +167,15 @@ def _skipping(one: _Asking) -> Edits:
 # ------------------------------------------------------------------ a shorter list
 
 
-def _shorter(record: Record, one: _Asking) -> Edits:
+def _shorter(one: _Asking, frozen_at: Collection[Spot]) -> Edits:
     """Edits that leave out what requires no grad wherever the list is read beside the gradients."""
     beside = _beside(one)
     if beside is None:
         return ()
     written = ast.unparse(one.asked)
     if any(ast.unparse(other) != written for other in beside):
-        return _of_a_dict(record, one, beside)
-    made = _where_it_is_made(record, one, written) if isinstance(one.asked, ast.Name) else ()
+        return _of_a_dict(one, beside)
+    made = _where_it_is_made(one, written, frozen_at) if isinstance(one.asked, ast.Name) else ()
     if made or not isinstance(one.asked, (ast.Name, ast.Call, ast.Attribute)):
         return made
     new = f"[p for p in {_unlisted(one.asked)} if p.requires_grad]"
@@ -203,7 +210,7 @@ def _unlisted(value: ast.expr) -> str:
     return ast.unparse(value.args[0] if call and isinstance(value, ast.Call) else value)
 
 
-def _where_it_is_made(record: Record, one: _Asking, name: str) -> Edits:
+def _where_it_is_made(one: _Asking, name: str, frozen_at: Collection[Spot]) -> Edits:
     """``params = [p for p in net.parameters() if p.requires_grad]``; nothing where that would be too early."""
     cell, line = one.spot[0], one.statement.lineno
     inside = syntax.function_at(one.text, line)
@@ -212,9 +219,7 @@ def _where_it_is_made(record: Record, one: _Asking, name: str) -> Edits:
     if len(made) != 1 or not isinstance(made[0], ast.Assign) or not isinstance(made[0].targets[0], ast.Name):
         return ()
     value = made[0].value
-    runs = [run for _, run in sorted(record.runs.items())]
-    freezing = [(run.cell, frozen.lineno) for run, frozen, _ in Values(runs).freezing()]
-    if any(each[0] == cell and each[1] > made[0].lineno or (each[0] or 0) > cell for each in freezing):
+    if any(spot > (cell, made[0].lineno) for spot in frozen_at):
         return ()  # it is made while all still require grad
     if isinstance(value, ast.ListComp):
         only = value.generators[0]
@@ -225,7 +230,7 @@ def _where_it_is_made(record: Record, one: _Asking, name: str) -> Edits:
     return text_edit.replace_node(cell, one.text, value, f"[p for p in {_unlisted(value)} if p.requires_grad]")
 
 
-def _of_a_dict(record: Record, one: _Asking, beside: list[ast.expr]) -> Edits:
+def _of_a_dict(one: _Asking, beside: list[ast.expr]) -> Edits:
     """``fast = {k: p for k, p in net.named_parameters() if p.requires_grad}`` for ``list(fast.values())``."""
     asked = syntax.expression_of(_unlisted(one.asked))
     func = asked.func if isinstance(asked, ast.Call) else None
