@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator
 
@@ -11,6 +12,15 @@ from hypothesis import settings
 # How long an example takes says how busy the machine is.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
+
+
+def pytest_collection_finish() -> None:
+    """What is here before the first test belongs to no test's program.
+
+    To look through it for tensors and optimizers, as the tracker does, took most of the time of many tests.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

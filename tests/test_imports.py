@@ -32,7 +32,7 @@ ALLOWED = {
     "capture.graph": RECORDS | {"capture.python"},
     "capture.calls": BELOW_CALLS,
     "capture.writes": BELOW_CALLS,
-    "capture.errors": BELOW_CALLS,
+    "capture.errors": BELOW_CALLS | {"capture.installed"},
     "capture": RECORDS | {"capture"},
     "diagnosis.source": {"model"},
     "diagnosis.wording": {"model", "diagnosis.source"},
@@ -272,7 +272,7 @@ def loaded_after(code: str) -> set[str]:
     return set(done.stdout.split())
 
 
-HEAVY = {"torch", "anywidget", "ipywidgets", "networkx", "IPython", "quickjs"}
+HEAVY = {"torch", "anywidget", "ipywidgets", "networkx", "IPython", "quickjs", "_quickjs"}
 
 
 def test_importing_graphwidget_loads_nothing_heavy() -> None:
@@ -317,7 +317,7 @@ def test_loading_the_extension_loads_no_widget() -> None:
     assert "graphwidget.notebook.extension" in loaded and "anywidget" not in loaded
 
 
-NOT_AT_LOAD = ("anywidget", "ipywidgets", "networkx", "quickjs", "nbformat", "nbclient", "tqdm",
+NOT_AT_LOAD = ("anywidget", "ipywidgets", "networkx", "quickjs", "_quickjs", "nbformat", "nbclient", "tqdm",
                "graphwidget.engine", "graphwidget.diagnosis", "graphwidget.render", "graphwidget.notebook.views.widget", "graphwidget.cli")  # fmt: skip
 
 

@@ -39,6 +39,7 @@ from graphwidget.diagnosis.findings.silences import (
 from graphwidget.diagnosis.findings.silences.clips import loop_order, scaled_clip, used_up
 from graphwidget.diagnosis.findings.silences.constants import gradients, measured_terms, penalties, terms
 from graphwidget.diagnosis.findings.silences.steps import (
+    cleared_early,
     closure,
     dropped_detach,
     idle_step,
@@ -108,6 +109,7 @@ DETECTORS: tuple[Detector, ...] = (
     silent.find,
     not_finite.find,
     idle_step.find,
+    cleared_early.find,
     ungiven.find,
     starved.find,
     unheld.find,

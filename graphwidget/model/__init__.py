@@ -40,6 +40,7 @@ from graphwidget.model.measured.lineage import (
     FrozenModule,
     Lineage,
     MeasuredCut,
+    MeasuredEmptied,
     MeasuredLate,
     MeasuredLeaf,
     MeasuredNonFinite,
@@ -47,7 +48,7 @@ from graphwidget.model.measured.lineage import (
     MeasuredZeros,
     TextLine,
 )
-from graphwidget.model.measured.scenes import Recomputed, RunningModule, Scene, Sight, Value
+from graphwidget.model.measured.scenes import Recomputed, RunningModule, Scene, Sight, UsedInside, Value
 from graphwidget.model.measured.starved import (
     EmptyGroup,
     FalseFlag,
@@ -82,6 +83,7 @@ __all__ = [
     "FrozenModule",
     "Lineage",
     "MeasuredCut",
+    "MeasuredEmptied",
     "MeasuredLate",
     "MeasuredNonFinite",
     "MeasuredTerm",
@@ -138,6 +140,7 @@ __all__ = [
     "VariableChange",
     "Trial",
     "UnheldLeaf",
+    "UsedInside",
     "Verdict",
     "Write",
     "bytes_text",

@@ -122,10 +122,10 @@ def run_engine(function: str, message: str, options: dict[str, object]) -> str:
         If quickjs-ng is not installed.
     """
     try:
-        import quickjs
+        import _quickjs  # `quickjs` starts a thread when it is imported: too late where a program has ended
     except ImportError as error:
         raise ImportError(_NO_ENGINE_IN_BROWSER if sys.platform == "emscripten" else _NO_ENGINE) from error
-    engine = quickjs.Context()
+    engine = _quickjs.Context()
     engine.eval(_source())
     engine.set("name", function)
     engine.set("message", message)

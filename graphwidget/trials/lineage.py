@@ -16,6 +16,7 @@ from graphwidget.model import (
     FrozenModule,
     Lineage,
     MeasuredCut,
+    MeasuredEmptied,
     MeasuredLate,
     MeasuredLeaf,
     MeasuredNonFinite,
@@ -114,12 +115,18 @@ def _read(fields: Mapping[str, Any]) -> Lineage:
         _cuts(fields["ends"]),
         terms,
         late,
+        tuple(map(_emptied, fields["emptied"])),
     )
 
 
 def _nonfinite(one: Mapping[str, Any]) -> MeasuredNonFinite:
     lines = {name: _lines(one, name) for name in ("stepped", "made", "behind_made")}
     return MeasuredNonFinite(**{**one, **lines, "paths": tuple(one["paths"])})
+
+
+def _emptied(one: Mapping[str, Any]) -> MeasuredEmptied:
+    lines = {name: _lines(one, name) for name in ("cleared", "stepped")}
+    return MeasuredEmptied(**{**one, **lines, "paths": tuple(one["paths"])})
 
 
 def _cuts(found: list[Mapping[str, Any]]) -> tuple[MeasuredCut, ...]:
@@ -136,6 +143,7 @@ def _cuts(found: list[Mapping[str, Any]]) -> tuple[MeasuredCut, ...]:
             tuple(one["copies"]),
             one["chosen"],
             tuple(one["asked"]),
+            tuple((name, twin) for name, twin in one["twins"]),
         )
         for one in found
     )

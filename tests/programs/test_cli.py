@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 
+import prepared
 import pytest
 
 from graphwidget import cli
@@ -15,9 +16,17 @@ TWICE = (
 )
 
 
-def explain(path, *options, timeout=120):
-    command = [sys.executable, "-m", "graphwidget", "explain", "--no-try", *options, str(path)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+COMMAND = ("-m", "graphwidget", "explain", "--no-try")
+
+
+def explain(path, *options):
+    return prepared.run(*COMMAND, *options, path, timeout=120)
+
+
+def explain_anew(path, *options):
+    """In an interpreter that has just started: for what depends on how Python starts, or starts Python."""
+    command = [sys.executable, *COMMAND, *options, str(path)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
 def file(folder, text, name="program.py"):
@@ -78,8 +87,7 @@ def test_unknown_options_and_values_are_refused_with_the_usage(tmp_path, capsys,
 
 def test_options_may_follow_a_program_with_cells_and_the_rest_is_its_own(tmp_path):
     path = file(tmp_path, "# %%\nimport sys\nprint(sys.argv[1:])\n")
-    command = [sys.executable, "-m", "graphwidget", "explain", "--no-try", str(path), "--format", "json", "--lr", "0.1"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = prepared.run(*COMMAND, path, "--format", "json", "--lr", "0.1")
     assert json.loads(done.stdout)["argv"] == ["--lr", "0.1"] and "['--lr', '0.1']" in done.stderr
 
 
@@ -209,9 +217,11 @@ def test_an_autograd_error_that_has_no_finding_is_shown_whole_and_called_unexpla
     assert message.split()[-1] in explain(path, "--format", "html").stdout
 
 
-@pytest.mark.parametrize("format_, first", [("svg", "<svg"), ("dot", "digraph")])
-def test_the_last_graph_can_be_written_as_a_picture(tmp_path, format_, first):
-    done = explain(file(tmp_path, TWICE), "--format", format_)
+@pytest.mark.parametrize("cells", [True, False])
+@pytest.mark.parametrize("format_, first", [("svg", "<svg"), ("dot", "digraph"), ("html", "<!doctype")])
+def test_the_last_graph_can_be_written_as_a_picture(tmp_path, format_, first, cells):
+    program = TWICE if cells else "".join(line for line in TWICE.splitlines(True) if not line.startswith("# %%"))
+    done = explain(file(tmp_path, program), "--no-try", "--format", format_)
     assert done.stdout.startswith(first) and "ExpBackward" in done.stdout
 
 
@@ -219,9 +229,9 @@ def test_the_program_sees_its_own_name_and_folder_as_under_python(tmp_path):
     shows = "import sys\nprint([__name__, __file__, *sys.argv, sys.path[0]])\n"
     path = file(tmp_path, shows)
     plain = subprocess.run([sys.executable, str(path)], capture_output=True, text=True)
-    done = explain(path)
+    done = explain_anew(path)
     assert done.returncode == 0 and plain.stdout.strip() in done.stderr
-    magic = explain(file(tmp_path, shows + "# %%\n%time x = 1\n"))
+    magic = explain_anew(file(tmp_path, shows + "# %%\n%time x = 1\n"))
     assert magic.returncode == 0 and plain.stdout.strip() in magic.stderr
 
 
@@ -244,7 +254,7 @@ def test_worker_processes_find_the_functions_of_the_program(tmp_path):
         "import multiprocessing\ndef double(x):\n    return 2 * x\nif __name__ == '__main__':\n"
         "    with multiprocessing.get_context('spawn').Pool(1) as pool:\n        print('doubled', pool.map(double, [21]))\n"
     )
-    done = explain(file(tmp_path, program))
+    done = explain_anew(file(tmp_path, program))
     assert done.returncode == 0 and "doubled [42]" in done.stderr
 
 

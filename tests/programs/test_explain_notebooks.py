@@ -7,14 +7,14 @@ import subprocess
 import sys
 
 import pytest
-from test_cli import explain, file, notebook
+from test_cli import explain_anew, file, notebook
 
 IMPORTS = "import torch\nw = torch.ones(2, requires_grad=True)\n"
 
 
 def run(folder, *cells, options=(), **kinds):
     path = file(folder, notebook(*cells, **kinds), "lecture.ipynb")
-    return explain(path, "--format", "json", *options)
+    return explain_anew(path, "--format", "json", *options)
 
 
 def answered(done):
@@ -79,7 +79,7 @@ def test_an_error_that_the_author_expects_is_raised_all_the_same(tmp_path):
     twice = notebook(IMPORTS + "y = w.exp().sum()\ny.backward()", "y.backward()", "done = True")
     tagged = json.loads(twice)
     tagged["cells"][1]["metadata"]["tags"] = ["raises-exception"]
-    done = explain(file(tmp_path, json.dumps(tagged), "lecture.ipynb"), "--format", "json")
+    done = explain_anew(file(tmp_path, json.dumps(tagged), "lecture.ipynb"), "--format", "json")
     document = answered(done)
     assert done.returncode == 1 and document["findings"][0]["kind"] == "second_backward"
     assert (document["findings"][0]["call"], document["findings"][0]["freed_by"]["n"]) == (2, 1)

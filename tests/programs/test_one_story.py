@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 
+import prepared
 import pytest
 from test_cli import file
 
@@ -73,7 +74,7 @@ def told(folder, how):
         assert len(others) == (how == "torchrun") and all(other == one for other in others)
         return one
     names = {"script": "run.py", "notebook": "run.ipynb", "cells": "cells.py"}
-    done = python(folder, "-m", "graphwidget", "explain", "--no-try", "--format", "json", names[how])
+    done = prepared.run("-m", "graphwidget", "explain", "--no-try", "--format", "json", names[how], cwd=folder)
     (found,) = [one for one in json.loads(done.stdout)["findings"] if one["severity"] == "error"]
     edits = [[edit["file"], edit["start"][0], edit["new"]] for edit in found["fixes"][0]["edits"]]
     return [found["cause"]["file"], found["cause"]["line"], found["names"], edits]

@@ -7,10 +7,9 @@ which modified or kept it, and what the corrected program prints.
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
+import prepared
 import pytest
 
 from graphwidget.diagnosis.source.edits import text_edit
@@ -20,7 +19,7 @@ PROJECTS = sorted((Path(__file__).parent / "projects").iterdir())
 
 
 def python(folder, *command):
-    return subprocess.run([sys.executable, *command], capture_output=True, text=True, cwd=folder, timeout=300)
+    return prepared.run(*command, cwd=folder)
 
 
 def spot(place):

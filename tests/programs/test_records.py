@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import prepared
 import pytest
 from test_cli import file
 
@@ -28,6 +29,7 @@ TWICE = "y = w.exp().sum()\ny.backward()\ny.backward()\n"
 
 
 def python(folder, *command, **options):
+    """In an interpreter that has just started: for how it ends, what it hands on, and what it finds in its environment."""
     environment = {**os.environ, **options.pop("env", {})}
     return subprocess.run(
         [sys.executable, *command], capture_output=True, text=True, cwd=folder, timeout=240, env=environment, **options
@@ -36,6 +38,10 @@ def python(folder, *command, **options):
 
 def run(folder, *command, **options):
     return python(folder, "-m", "graphwidget", "run", *command, **options)
+
+
+def run_prepared(folder, *command):
+    return prepared.run("-m", "graphwidget", "run", *command, cwd=folder)
 
 
 def said(done):
@@ -71,7 +77,7 @@ def test_a_record_holds_every_call_however_the_program_ends(tmp_path, how):
     if not at_once:
         (line,) = said(ours)
         assert f"{len(record.calls)} backward calls" in line and "Record: run.gwz." in line
-    document = python(tmp_path, "-m", "graphwidget", "explain", "--format", "json", "run.gwz")
+    document = prepared.run("-m", "graphwidget", "explain", "--format", "json", "run.gwz", cwd=tmp_path)
     assert len(json.loads(document.stdout)["calls"]) == len(record.calls)
     assert document.returncode == (how in ("a call that raises", "a status", "SIGINT"))
 
@@ -212,7 +218,7 @@ def test_the_users_own_sitecustomize_still_runs_and_nothing_of_ours_is_on_the_pa
 def test_where_no_record_can_be_written_the_program_runs_and_is_told(tmp_path, output):
     file(tmp_path, LOOP + "sys.exit(5)\n", "loop.py")
     file(tmp_path, "hello\n", "text.gwz")
-    done = run(tmp_path, "-o", output, "loop.py")
+    done = run_prepared(tmp_path, "-o", output, "loop.py")
     assert (done.returncode, done.stdout) == (5, "ran\n")
     assert (tmp_path / "text.gwz").read_text() == "hello\n"
     if output == "text.gwz":
@@ -248,13 +254,13 @@ def test_a_full_disk_ends_the_record_and_not_the_program(tmp_path):
 def test_two_runs_into_one_file_lose_nothing(tmp_path):
     file(tmp_path, LOOP + "w.sum().backward()\nPath = __import__('pathlib').Path\n", "first.py")
     file(tmp_path, LOOP, "second.py")
-    assert "Record: run.gwz." in run(tmp_path, "-o", "run.gwz", "first.py").stderr
-    again = run(tmp_path, "-o", "run.gwz", "second.py")
+    assert "Record: run.gwz." in run_prepared(tmp_path, "-o", "run.gwz", "first.py").stderr
+    again = run_prepared(tmp_path, "-o", "run.gwz", "second.py")
     assert "the earlier record" in said(again)[0] and "is now run-2.gwz" in said(again)[0]
     assert [len(graphwidget.load(tmp_path / name).calls) for name in ("run.gwz", "run-2.gwz")] == [40, 41]
     # A record that is being written keeps its name.
     with graphwidget.track(record=tmp_path / "held.gwz"):
-        at_once = run(tmp_path, "-o", "held.gwz", "second.py")
+        at_once = run_prepared(tmp_path, "-o", "held.gwz", "second.py")
     assert "held-2.gwz" in said(at_once)[-1]
     assert len(graphwidget.load(tmp_path / "held-2.gwz").calls) == 40
     assert Path(graphwidget.load(tmp_path / "held.gwz").path).exists()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipapp
 
+import prepared
 import pytest
 from test_cli import file
 
@@ -23,6 +24,7 @@ SHOWS = (
 
 
 def python(folder, *command, **options):
+    """In an interpreter that has just started: for how a program starts and ends."""
     return subprocess.run(
         [sys.executable, *command], capture_output=True, text=True, cwd=folder, timeout=120, **options
     )
@@ -32,8 +34,12 @@ def run(folder, *command, **options):
     return python(folder, "-m", "graphwidget", "run", *command, **options)
 
 
-def explained(folder, *command):
-    done = python(folder, "-m", "graphwidget", "explain", "--no-try", "--format", "json", *command)
+def run_prepared(folder, *command):
+    return prepared.run("-m", "graphwidget", "run", *command, cwd=folder)
+
+
+def explained(folder, *command, start=lambda folder, *command: prepared.run(*command, cwd=folder)):
+    done = start(folder, "-m", "graphwidget", "explain", "--no-try", "--format", "json", *command)
     return done, json.loads(done.stdout) if done.stdout else None
 
 
@@ -63,7 +69,7 @@ def test_a_program_sees_what_it_sees_under_python(tmp_path, command):
     plain, ours = python(tmp_path, *command), run(tmp_path, *command)
     assert plain.returncode == 0, plain.stderr
     assert (ours.stdout, ours.returncode) == (plain.stdout, 0)
-    done, document = explained(tmp_path, *command)
+    done, document = explained(tmp_path, *command, start=python)
     assert plain.stdout in done.stderr and done.returncode == 0
     module = command[0] == "-m"
     assert (document["target"], document["argv"]) == (command[module], command[1 + module :])
@@ -135,7 +141,7 @@ def test_a_program_ends_as_it_ends_under_python(tmp_path, how):
 
 def test_the_explanation_stands_under_the_traceback_and_the_last_line_counts(tmp_path):
     file(tmp_path, TWICE, "train.py")
-    done = run(tmp_path, "train.py", "--steps", "2")
+    done = run_prepared(tmp_path, "train.py", "--steps", "2")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.index("RuntimeError: Trying") < done.stderr.index("✕ ② needs saved tensors that ① freed.")
     last = done.stderr.splitlines()[-1]
@@ -147,7 +153,7 @@ def test_the_end_of_a_program_that_ran_names_its_findings_and_their_lines(tmp_pa
     loop = "import torch\nfrom log import keep\nw, store = torch.ones(3, requires_grad=True), []\n"
     loop += "for _ in range(6):\n    loss = w.exp().sum()\n    loss.backward()\n    keep(store, loss)\n"
     file(tmp_path, loop, "train.py")
-    lines = run(tmp_path, "train.py").stderr.splitlines()
+    lines = run_prepared(tmp_path, "train.py").stderr.splitlines()
     assert lines[-2] == "graphwidget: Graphs of 6 iterations pile up in `store`. (log.py:2 in keep)"
     assert lines[-1].startswith("graphwidget: 1 finding. 6 backward calls, all ran.")
 
@@ -161,12 +167,12 @@ def test_what_a_setting_leaves_out_is_said_and_gets_no_patch(tmp_path):
     loop = "import torch\nfrom log import keep\nw, store = torch.ones(3, requires_grad=True), []\n"
     loop += "for _ in range(6):\n    loss = w.exp().sum()\n    loss.backward()\n    keep(store, loss)\n"
     file(tmp_path, loop, "train.py")
-    document = json.loads(python(tmp_path, *OURS, "--format", "json", "train.py").stdout)
+    document = json.loads(prepared.run(*OURS, "--format", "json", "train.py", cwd=tmp_path).stdout)
     assert document["notes"] == ["Left out, so that its lines are unknown: log."]
     assert all(
         edit["file"] != "log.py" for one in document["findings"] for fix in one["fixes"] for edit in fix["edits"]
     )
-    patch = python(tmp_path, *OURS, "--diff", "train.py").stdout
+    patch = prepared.run(*OURS, "--diff", "train.py", cwd=tmp_path).stdout
     assert "log.py" not in patch
 
 
@@ -218,7 +224,7 @@ CANNOT = {
 def test_a_target_that_is_not_there_gives_status_2_and_one_line(tmp_path, what, command):
     package(tmp_path)
     target, told = CANNOT[what]
-    done = python(tmp_path, "-m", "graphwidget", command, *target)
+    done = prepared.run("-m", "graphwidget", command, *target, cwd=tmp_path)
     assert done.returncode == 2
     (line,) = [line for line in done.stderr.splitlines() if "graphwidget" in line]
     assert line.startswith("graphwidget: ") and told in line

@@ -96,13 +96,13 @@ def test_any_thread_may_draw() -> None:
 
 
 def test_without_the_engine_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "quickjs", None)
+    monkeypatch.setitem(sys.modules, "_quickjs", None)
     with pytest.raises(ImportError, match="pip install quickjs-ng"):
         reused_product().to_svg()
 
 
 def test_in_the_browsers_python_it_names_what_works_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "quickjs", None)
+    monkeypatch.setitem(sys.modules, "_quickjs", None)
     monkeypatch.setattr(sys, "platform", "emscripten")
     with pytest.raises(ImportError, match=r"use to_text\(\) or to_dot\(\)"):
         reused_product().to_svg()

@@ -6,6 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import prepared
 import pytest
 
 from graphwidget.trials import effects
@@ -51,9 +52,7 @@ def test_what_would_happen_again_is_seen(tmp_path, what):
     environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp"), "HOME": str(tmp_path / "home"), "IPYTHONDIR": ""}
     (tmp_path / "tmp").mkdir()
     (tmp_path / "home").mkdir()
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=work, env=environment, capture_output=True, text=True, timeout=120
-    )
+    done = prepared.run("-c", program, cwd=work, env=environment)
     assert done.stdout.splitlines()[-1:] == [f"seen: {expected}"], done.stderr
 
 

@@ -2,10 +2,9 @@
 
 import json
 import os
-import subprocess
-import sys
 import textwrap
 
+import prepared
 import pytest
 
 STATE = """
@@ -89,17 +88,9 @@ def write(folder, name, text):
     return path
 
 
-def explain(folder, *command, form="json", **options):
-    done = subprocess.run(
-        [sys.executable, "-m", "graphwidget", "explain", "--format", form, *command],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        timeout=300,
-        env={**os.environ, "TMPDIR": str(temporary(folder))},
-        **options,
-    )
-    return done
+def explain(folder, *command, form="json"):
+    environment = {**os.environ, "TMPDIR": str(temporary(folder))}
+    return prepared.run("-m", "graphwidget", "explain", "--format", form, *command, cwd=folder, env=environment)
 
 
 def temporary(folder):
@@ -109,10 +100,10 @@ def temporary(folder):
     return made
 
 
-def fixes(folder, *command, **options):
+def fixes(folder, *command):
     """The fixes after trials, which have time enough on a machine that does much else."""
     asked = [] if "--try-seconds" in command else ["--try", "--try-seconds", "120"]
-    done = explain(folder, *asked, *command, **options)
+    done = explain(folder, *asked, *command)
     assert done.stdout, done.stderr
     return [fix for finding in json.loads(done.stdout)["findings"] for fix in finding["fixes"]]
 

@@ -10,7 +10,7 @@ from graphwidget import torch_internals as ti
 from graphwidget.capture.owners import reading
 from graphwidget.model import Recomputed
 
-__all__ = ["difference", "function"]
+__all__ = ["difference", "function", "nodes_of_call"]
 
 MOST_NODES = 200_000  # visited to find the one that saved a tensor
 
@@ -39,7 +39,7 @@ def difference(frames: Sequence[FrameType]) -> Recomputed | None:
     if position < 0:
         return None
     holder = ti.holder_at(checkpoint, position)
-    for node in _nodes(frames) if holder is not None else ():
+    for node in nodes_of_call(frames) if holder is not None else ():
         for shown, read in ti.slot_readers(type(node)):
             try:
                 slots = read(node)
@@ -52,7 +52,7 @@ def difference(frames: Sequence[FrameType]) -> Recomputed | None:
     return Recomputed(position)
 
 
-def _nodes(frames: Sequence[FrameType]) -> Iterator[Any]:
+def nodes_of_call(frames: Sequence[FrameType]) -> Iterator[Any]:
     """Yield the nodes below the roots of the call that failed."""
     calls = (frame for frame in frames if frame.f_code.co_name == ti.ENGINE_CALL)
     given = (dict(reading.locals_of(frame)) for frame in calls)

@@ -13,11 +13,11 @@ from typing import Any
 import torch
 
 from graphwidget import torch_internals as ti
-from graphwidget.capture.errors import checkpoints, trainable
+from graphwidget.capture.errors import checkpoints, inside_functions, trainable
 from graphwidget.capture.owners import reading
 from graphwidget.model import RunningModule, torch_messages
 
-__all__ = ["facts"]
+__all__ = ["facts", "named_modules"]
 
 MOST_MODULES = 5000  # modules visited for one error
 MOST_NAMES = 200
@@ -57,13 +57,15 @@ def facts(message: str, frames: Sequence[FrameType], objects: Mapping[str, Any])
         if torch_messages.says(message, _CHECKPOINT):
             found["checkpointed"] = checkpoints.function(frames)
             found["recomputed"] = checkpoints.difference(frames)
+        if torch_messages.says(message, torch_messages.UNUSED):
+            found["inside_functions"] = inside_functions.uses(frames)
     return found
 
 
 # ------------------------------------------------------------------ modules by name
 
 
-def _named_modules(objects: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def named_modules(objects: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the modules that variables hold, and all modules inside them, with their paths; each module once."""
     seen: set[int] = set()
     for name, value in objects.items():
@@ -86,7 +88,7 @@ def _inner(path: str, key: str) -> str:
 
 def _running(frames: Sequence[FrameType], objects: Mapping[str, Any]) -> Iterator[RunningModule]:
     """Yield the modules whose `forward` was running, innermost first."""
-    paths = {id(module): path for path, module in _named_modules(objects)}
+    paths = {id(module): path for path, module in named_modules(objects)}
     for frame in reversed(frames):
         module = dict(reading.locals_of(frame)).get("self")
         if frame.f_code.co_name == "forward" and issubclass(type(module), torch.nn.Module):
@@ -96,7 +98,7 @@ def _running(frames: Sequence[FrameType], objects: Mapping[str, Any]) -> Iterato
 
 def _hooked(objects: Mapping[str, Any]) -> Iterator[str]:
     """Yield the paths of the modules that have full backward hooks."""
-    for path, module in _named_modules(objects):
+    for path, module in named_modules(objects):
         if ti.has_full_backward_hook(reading.own_attributes(module)):
             yield path
 
@@ -111,14 +113,14 @@ def _numbered_parameters(frames: Sequence[FrameType], objects: Mapping[str, Any]
     """
     selves = (dict(reading.locals_of(frame)).get("self") for frame in reversed(frames))
     known = [one for one in selves if _is_replica(one)]
-    known = known[:1] or list({id(one): one for _, one in _named_modules(objects) if _is_replica(one)}.values())
+    known = known[:1] or list({id(one): one for _, one in named_modules(objects) if _is_replica(one)}.values())
     if len(known) != 1 or reading.own_attributes(known[0]).get("parameters_to_ignore"):
         return ()
     outer = known[0]
     module = (reading.own_attributes(outer).get("_modules") or {}).get("module")
-    own = next((path for path, one in _named_modules(objects) if one is outer), "")
+    own = next((path for path, one in named_modules(objects) if one is outer), "")
     found: dict[int, str] = {}
-    for path, inside in _named_modules({f"{own}.module" if own else "module": module}):
+    for path, inside in named_modules({f"{own}.module" if own else "module": module}):
         for key, one in (reading.own_attributes(inside).get("_parameters") or {}).items():
             if one is not None and ti.requires_grad(one):
                 found.setdefault(id(one), _inner(path, str(key)))
@@ -133,7 +135,7 @@ def _inference_tensors(objects: Mapping[str, Any]) -> Iterator[str]:
     """Yield the names of inference tensors among variables, in the modules that they hold, and in their attributes."""
     seen: set[int] = set()
     named = [(name, value) for name, value in objects.items() if ti.is_tensor(value)]
-    for path, module in _named_modules(objects):
+    for path, module in named_modules(objects):
         own = reading.own_attributes(module)
         for store in ("_parameters", "_buffers"):
             named += [(_inner(path, str(key)), one) for key, one in (own.get(store) or {}).items() if one is not None]
@@ -166,7 +168,7 @@ def _computed_tensors(objects: Mapping[str, Any]) -> Iterator[str]:
     """Yield the names under which objects keep tensors that were computed: as attributes, or in lists and dicts."""
     for start in reversed(list(objects)):  # locals first: an object has a name in the line that failed
         plain = () if isinstance(objects[start], (type, ModuleType, FunctionType)) else ((start, objects[start]),)
-        for path, owner in dict([*plain, *_named_modules({start: objects[start]})]).items():
+        for path, owner in dict([*plain, *named_modules({start: objects[start]})]).items():
             for name, one in _kept_in(path, owner):
                 private = name.removeprefix(path).startswith("._")
                 if not private and ti.requires_grad(one) and not ti.is_leaf(one):

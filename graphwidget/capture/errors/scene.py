@@ -13,7 +13,7 @@ from typing import Any, Literal
 import torch
 
 from graphwidget import torch_internals as ti
-from graphwidget.capture.errors import modules, trainable
+from graphwidget.capture.errors import library_modules, modules, trainable
 from graphwidget.capture.lines.cells import Book
 from graphwidget.capture.owners import reading
 from graphwidget.model import Scene, Sight, Value, torch_messages
@@ -82,8 +82,16 @@ def of_error(error: BaseException, book: Book, texts: Sequence[str]) -> Scene:
     """Measure the scene of an error that has ended a cell. The grad mode at the error is no longer known."""
     found = list(_inwards(error.__traceback__))
     frames = [one for one, _ in found]
-    facts = modules.facts(_message(error), frames, _objects(frames[::-1], book))
-    return Scene(None, tuple(_sights(found[::-1], book, texts)), refused=_refused(_message(error), frames), **facts)
+    objects = _objects(frames[::-1], book)
+    facts = modules.facts(_message(error), frames, objects)
+    own = [at for at, frame in enumerate(frames) if book.scope(frame.f_code) is not None]
+    return Scene(
+        None,
+        tuple(_sights(found[::-1], book, texts)),
+        refused=_refused(_message(error), frames),
+        within=library_modules.within(found[own[-1] + 1 :], objects) if own else None,
+        **facts,
+    )
 
 
 def _refused(message: str, frames: Sequence[FrameType]) -> Value | None:

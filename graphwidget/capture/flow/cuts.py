@@ -34,6 +34,7 @@ class Cut:
     chosen: bool = False
     times: int = 0
     last: int = 0  # the higher, the later it ran last
+    twins: tuple[tuple[str, str], ...] = ()  # as in `MeasuredCut.twins`
 
 
 @dataclass(frozen=True)
@@ -81,4 +82,5 @@ def as_measured(cut: Cut, wanted: set[int], inputs: Iterable[Any] = ()) -> Measu
         copies,
         cut.chosen,
         asked,
+        cut.twins,
     )

@@ -24,13 +24,15 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from graphwidget.capture.flow.cuts import MOST_BEHIND, Behind, Cut, as_measured, last_first, taken
+from graphwidget.capture.flow.emptied import EmptiedGradients
 from graphwidget.capture.flow.fresh_leaves import FreshLeaves, is_fresh, shares_memory
 from graphwidget.capture.flow.late_leaves import LateLeaves
 from graphwidget.capture.flow.named_modules import modules_of
 from graphwidget.capture.flow.nonfinite_steps import NonFiniteFlow
 from graphwidget.capture.flow.numbers import carrying, cuts_in, numbers_in
-from graphwidget.capture.flow.operands import is_index, is_parameter, leaves_behind, name_of, tensors_in
+from graphwidget.capture.flow.operands import held, is_index, is_parameter, leaves_behind, name_of, tensors_in
 from graphwidget.capture.flow.single_values import SingleValues
+from graphwidget.capture.flow.twins import twins_now
 from graphwidget.capture.flow.zero_gradients import ZeroFlow
 from graphwidget.model import INTO_A_LEAF, FrozenModule, Lineage, TextLine
 
@@ -81,6 +83,7 @@ class LineageMode(TorchFunctionMode):
         self._fresh = FreshLeaves(self._optimizers)
         self._singles = SingleValues(lines, self._look, lambda one: self._behind.get(one, Behind()))
         self._late = LateLeaves(lines)
+        self._emptied = EmptiedGradients(lines, name, self._optimizers)
         self._cleared: list[weakref.ref[Any]] = []  # whose gradients were cleared since the last call
 
     def begin(self) -> None:
@@ -98,6 +101,7 @@ class LineageMode(TorchFunctionMode):
     def called(self, n: int, outputs: Any = ()) -> None:
         """The backward call n on these begins, and it is not the one that is asked for."""
         self._cleared.clear()
+        self._emptied.called(n)
         self._zero_flow.before_call(n, outputs)
         if self._finite is not None:
             self._finite.before_call(n, outputs)
@@ -133,17 +137,17 @@ class LineageMode(TorchFunctionMode):
 
         torch.optim.Optimizer.__init__ = init  # type: ignore[method-assign, assignment]
         torch.optim.Optimizer.zero_grad = zero_grad  # type: ignore[method-assign]
-        self._handles = [register_optimizer_step_post_hook(self._step)]
-        if self._finite is not None:
-            self._handles.append(register_optimizer_step_pre_hook(self._before_step))
+        both = register_optimizer_step_pre_hook, register_optimizer_step_post_hook
+        self._handles = [hook(own) for hook, own in zip(both, (self._before_step, self._step))]
 
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        self._emptied.before_step(optimizer)
         if self._finite is not None:
-            self._finite.before_step(_held(optimizer))
+            self._finite.before_step(held(optimizer))
 
     def _step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        parameters = _held(optimizer)
-        self._zero_flow.step(parameters)
+        self._emptied.step(optimizer)
+        self._zero_flow.step(parameters := held(optimizer))
         if self._finite is not None:
             self._finite.step(optimizer, parameters, self._name, self._lines())
         if optimizer in self._stepped:
@@ -188,8 +192,10 @@ class LineageMode(TorchFunctionMode):
             tensors_in(args[:1] if name_of(func) == "__deepcopy__" else (args, kwargs))
         )  # not what was copied before
         with_graph = [one for one in given if one.requires_grad]
+        changing = self._emptied.before(func, args)
         result = func(*args, **kwargs)
         try:
+            self._emptied.after(changing)
             if name_of(func) in _AS_NUMBERS:
                 return self._number(name_of(func), given, with_graph, result)
             self._note(func, args, kwargs, given, with_graph, result)
@@ -336,6 +342,7 @@ class LineageMode(TorchFunctionMode):
         cut = self._cuts.get(key)
         if cut is None:
             cut = Cut(lines, by, torch.is_grad_enabled(), into, self._grad_off)
+            cut.twins = twins_now(sys._getframe(1))
             if len(self._cuts) < _MOST_CUTS:
                 self._cuts[key] = cut
         self._ran += 1
@@ -431,16 +438,13 @@ class LineageMode(TorchFunctionMode):
             self._singles.ends(),
             self._singles.terms(),
             self._late.behind(tensors_in((outputs,)), asked),
+            self._emptied.found(),
         )
 
     def _wanted(self) -> set[int]:
         """The ids of the parameters that the optimizer of this call trains."""
         asked = [one for ref in self._cleared if (one := ref()) is not None] or list(self._optimizers)
         return {id(parameter) for one in asked for group in one.param_groups for parameter in group["params"]}
-
-
-def _held(optimizer: Any) -> list[Any]:
-    return [one for group in optimizer.param_groups for one in group["params"]]
 
 
 def _gone() -> None: ...

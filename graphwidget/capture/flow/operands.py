@@ -10,7 +10,7 @@ from torch.overrides import resolve_name
 
 from graphwidget import torch_internals as internals
 
-__all__ = ["is_index", "is_parameter", "leaves_behind", "name_of", "tensors_in"]
+__all__ = ["held", "is_index", "is_parameter", "leaves_behind", "name_of", "tensors_in"]
 
 _MOST_NODES = 3000  # of a graph, looked at for leaves
 
@@ -23,6 +23,11 @@ def name_of(func: Any) -> str:
         .removesuffix(".__set__")
         .rpartition(".")[2]
     )
+
+
+def held(optimizer: Any) -> list[Any]:
+    """The parameters of an optimizer."""
+    return [one for group in optimizer.param_groups for one in group["params"]]
 
 
 def is_index(value: Any) -> bool:

@@ -14,6 +14,8 @@ from graphwidget.diagnosis.reuse.carrier import Carrier
 from graphwidget.diagnosis.reuse.inplace_modules import named, with_modules
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.reuse.setting import Setting
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.in_place.statements import modified
 from graphwidget.diagnosis.wording import opening, own_path, place_of, short, when, where
 from graphwidget.engine.what_if import anything_stale, reachable
 from graphwidget.model import BackwardCall, Finding, Kind, Place, Record, Snapshot, Write
@@ -64,7 +66,7 @@ def _finding(
         path=failed_node.path(graph, call) if graph is not None else (),
         uids=failed_node.uids(graph, call) if graph is not None else (),
         fixes=fixes,
-        names=tuple(filter(None, (tensor, name))),
+        names=tuple(filter(None, (tensor, name, _name_there(writes[-1], shown) if writes else ""))),
     )
 
 
@@ -84,10 +86,18 @@ def _story(record: Record, shown: str, writes: tuple[Write, ...], saved: str) ->
     write = writes[-1]
     inside = f" in {named(write.inside)}," if write.inside is not None else ""
     spot = when(record, write.place) + _called_from(write.place)
-    story = f"{short(write.by)} ({spot}) modified {shown}{inside} after {saved}."
+    there = _name_there(write, shown)
+    also = f", there `{there}`," if there and not inside else ""
+    story = f"{short(write.by)} ({spot}) modified {shown}{inside}{also} after {saved}."
     if where(writes[0].place) != where(write.place):
         story += f" So did {short(writes[0].by)} ({where(writes[0].place)}) before."
     return story
+
+
+def _name_there(write: Write, shown: str) -> str:
+    """What the line that writes calls the tensor, where that is another name than the one that is shown."""
+    found = modified(write.by) or ""
+    return "" if source.last_name(found) == source.last_name(shown.strip("`")) else found
 
 
 def _called_from(place: Place) -> str:

@@ -15,7 +15,6 @@ from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals import (
     arrays,
     checkpoints,
-    complex_roots,
     inference,
     outdated,
     replicas,
@@ -26,11 +25,12 @@ from graphwidget.diagnosis.findings.refusals import (
     views,
 )
 from graphwidget.diagnosis.findings.refusals.checks import checks
-from graphwidget.diagnosis.findings.refusals.gradients import assigned, without_formula
+from graphwidget.diagnosis.findings.refusals.gradients import assigned, complex_roots, without_formula
 from graphwidget.diagnosis.findings.refusals.leaves import written
 from graphwidget.diagnosis.findings.refusals.optimizers import empty, scaler, sparse
 from graphwidget.diagnosis.findings.refusals.transformed import transforms
 from graphwidget.diagnosis.findings.refusals.user_code import hooks, missing_methods, own_code
+from graphwidget.diagnosis.findings.refusals.within_module import with_module
 from graphwidget.diagnosis.fixes.restore_graph import updates_in_place
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
@@ -63,7 +63,8 @@ def of_run(record: Record, run: CellRun) -> Finding | None:
     tell = next((tell for words, tell in _TELLERS if torch_messages.says(run.error, words)), None)
     found = missing_methods.of_cell(failure) or (tell(failure) if tell is not None else None)
     found = found or scaler.of_line(failure) or checks.of_line(failure)
-    return found or own_code.of_function(failure) or unexplained.of_refused(record, run)
+    found = found or own_code.of_function(failure) or unexplained.of_refused(record, run)
+    return with_module(found, failure) if found is not None else None
 
 
 # ------------------------------------------------------------------ leaves and other tensors

@@ -91,6 +91,7 @@ FIX_IDS = {
     # a custom Function
     "return_all_gradients": "return one gradient, or None, for each input",
     "full_backward_hook": "hook a module, not its last operation",
+    "return_nothing": "let a hook return nothing",
     "matching_gradient": "return a gradient that is like its input",
     "static_methods": "write a Function with static methods",
     "define_backward": "write a backward",

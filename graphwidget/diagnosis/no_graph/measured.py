@@ -15,6 +15,7 @@ from graphwidget.diagnosis.no_graph.applied import APPLY, applied_around
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.cutting import CUTTING, NOT_DIFFERENTIABLE, cuts_in
 from graphwidget.diagnosis.no_graph.origins import Cut, Kept
+from graphwidget.diagnosis.no_graph.twins import called_at
 from graphwidget.diagnosis.no_graph.values import Values
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
@@ -107,6 +108,8 @@ def cut_at(record: Record, measured: MeasuredCut) -> Cut | None:
     """The statement of a measured cut; None if it is not known what switched grad mode off there."""
     values = Values([run for _, run in sorted(record.runs.items())])
     found = list(_statements(record, measured.lines))
+    if (twin := called_at(measured, found)) is not None:
+        return Cut(*twin, None, True, True, frozenset())
     if measured.grad_mode:
         by = "indices" if measured.by in _PAIRS else _ALSO.get(measured.by, measured.by)
         return Cut(*found[0], by, None, True, True, frozenset()) if found else None

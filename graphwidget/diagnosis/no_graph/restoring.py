@@ -12,6 +12,7 @@ from graphwidget.diagnosis.no_graph.grad_mode.context_managers import not_put_ba
 from graphwidget.diagnosis.no_graph.grad_mode.left_early import left_early
 from graphwidget.diagnosis.no_graph.measured import is_measured
 from graphwidget.diagnosis.no_graph.origins import Cut, Kept
+from graphwidget.diagnosis.no_graph.twins import twin_fix
 from graphwidget.diagnosis.no_graph.values import Values
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
@@ -72,21 +73,11 @@ def cause_of(record: Record, cut: Cut) -> Cause:
         stacked = stacking[0].new if stacking else ""
     if stacking:
         sentence, edits = f"Write {short(stacked)} in place of `torch.tensor` ({where(place)}).", stacking
-    if cut.by == "sample" and (sampling := _reparametrised(run, statement)):
-        sentence = f"Write `rsample` in place of `sample` ({where(place)}), where the distribution has it: its samples "
-        sentence, edits = f"{sentence}have a graph. Else score them by `log_prob`.", sampling
+    if (twin := twin_fix(record, run, statement, cut.by)) is not None:
+        return Cause(text, twin, place)
     return Cause(
         text, Fix(CUTTING.get(cut.by, "differentiable_op"), sentence, works, line_of(place), edits=edits), place
     )
-
-
-def _reparametrised(run: CellRun, statement: ast.stmt) -> text_edit.Edits:
-    """``q.rsample()`` for the only ``q.sample()`` of a statement."""
-    called = [node.func for node in ast.walk(statement) if isinstance(node, ast.Call)]
-    found = [one for one in called if isinstance(one, ast.Attribute) and one.attr == "sample"]
-    if len(found) != 1:
-        return ()
-    return text_edit.replace_node(run.cell, run.source, found[0], f"{ast.unparse(found[0].value)}.rsample")
 
 
 def _gradless(record: Record, cut: Cut) -> Cause:

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
 from graphwidget.diagnosis.source import syntax as source
@@ -222,6 +223,8 @@ def _detached(
         return text_edit.replace_node(cell, text, value, each)
     if () in rests:
         return () if isinstance(value, ast.Constant) else detached_value(cell, text, value, callers)
+    if isinstance(value, ast.Call) and value.args:
+        value = _by_field(value, callers)
     steps_ = {rest[0] for rest in rests}
     ends = _parts(value, {step for step in steps_ if (step,) in rests})
     edits = [edit for part in ends for edit in _detached(cell, text, part, {()}, callers)]
@@ -230,6 +233,24 @@ def _detached(
         parts = _parts(value, {step}) if further else []
         edits += [edit for part in parts if part not in ends for edit in _detached(cell, text, part, further, callers)]
     return tuple(edits)
+
+
+def _by_field(made: ast.Call, texts: Iterable[str]) -> ast.Call:
+    """A call of a class whose fields are known, with the names of those that its arguments fill: ``Step(o, a)``.
+
+    Arguments behind a starred one stay as they are.
+    """
+    name = source.last_name(ast.unparse(made.func))
+    fields = next((found for text in texts if (found := source.fields_of(text, name))), ())
+    plain = list(takewhile(lambda one: not isinstance(one, ast.Starred), made.args))[: len(fields)]
+    named = [ast.keyword(field, one) for field, one in zip(fields, plain)]
+    return ast.Call(made.func, made.args[len(plain) :], [*named, *made.keywords]) if named else made
+
+
+def _all_detached(cell: int | None, text: str, value: ast.Starred) -> text_edit.Edits:
+    """``*(one.detach() if hasattr(one, 'detach') else one for one in fields)``."""
+    each = f"*(one.detach() if hasattr(one, 'detach') else one for one in {ast.unparse(value.value)})"
+    return text_edit.replace_node(cell, text, value, each)
 
 
 def _is_key(rest: Steps) -> bool:
@@ -250,6 +271,8 @@ def detached_value(cell: int | None, text: str, value: ast.AST, callers: Iterabl
     callers
         The texts that may call the function around it. An argument that is a number in some calls is asked first.
     """
+    if isinstance(value, ast.Starred):
+        return _all_detached(cell, text, value)
     asked = detached_where_tensor(callers, text, value)
     if asked:
         new = {name: form[1:-1] if name is value else form for name, form in asked.items()}

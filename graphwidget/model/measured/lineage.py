@@ -9,6 +9,7 @@ __all__ = [
     "FrozenModule",
     "Lineage",
     "MeasuredCut",
+    "MeasuredEmptied",
     "MeasuredLate",
     "MeasuredLeaf",
     "MeasuredNonFinite",
@@ -63,6 +64,9 @@ class MeasuredCut:
     asked
         Which inputs of the call that failed are among the leaves, by their positions, where its root was computed from
         what the operation returned, or chosen by it.
+    twins
+        What may stand in place of the methods that were running, so that their result has a graph: ``("sample",
+        "rsample")``; of a method that has no such twin, an empty name. Also classes of which the second has it.
     """
 
     lines: tuple[TextLine, ...]
@@ -76,6 +80,7 @@ class MeasuredCut:
     copies: tuple[str, ...] = ()
     chosen: bool = False
     asked: tuple[int, ...] = ()
+    twins: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +158,32 @@ class MeasuredNonFinite:
     behind: str = ""
     behind_made: tuple[TextLine, ...] = ()
     held: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredEmptied:
+    """Gradients that lines of the program emptied before each step of their optimizer: none has used one.
+
+    Attributes
+    ----------
+    call
+        The n of the last call before they were emptied for the last time, or of the one that was running.
+    cleared, stepped
+        The lines that emptied them, and those of the step, the innermost first.
+    steps
+        How many steps there were.
+    zeros
+        Whether they were zeros, and not None.
+    paths
+        Names of some of the parameters.
+    """
+
+    call: int
+    cleared: tuple[TextLine, ...]
+    stepped: tuple[TextLine, ...]
+    steps: int
+    zeros: bool = False
+    paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +281,8 @@ class Lineage:
         The lines that added a constant to a loss.
     late
         The inputs of the call that were told too late to require grad.
+    emptied
+        Gradients that were gone before any step of their optimizer had used them.
     """
 
     call: int | None
@@ -262,3 +295,4 @@ class Lineage:
     ends: tuple[MeasuredCut, ...] = ()
     terms: tuple[MeasuredTerm, ...] = ()
     late: tuple[MeasuredLate, ...] = ()
+    emptied: tuple[MeasuredEmptied, ...] = ()

@@ -8,7 +8,7 @@ from typing import Literal
 
 from graphwidget.model.graph.parts import Place
 
-__all__ = ["Recomputed", "RunningModule", "Scene", "Sight", "Value"]
+__all__ = ["Recomputed", "RunningModule", "Scene", "Sight", "UsedInside", "Value"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +65,18 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class RunningModule:
-    """A module whose `forward` was running. `path` is its name from the user's code; empty if it has none there."""
+    """A module whose `forward` was running. `path` is its name from the user's code; empty if it has none there.
+
+    `statement` is what it was running, `buffers` are the names of its buffers that this reads or writes. `tracks`: it
+    keeps running statistics. These three are known of the module in which an error was raised.
+    """
 
     path: str
     class_name: str
     inplace: bool = False
+    statement: str = ""
+    buffers: tuple[str, ...] = ()
+    tracks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +89,17 @@ class Recomputed:
     position: int
     seq: int = -1
     slot: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UsedInside:
+    """A custom Function in a graph that reads, besides the tensors it was applied to, inputs of the call that failed.
+
+    `seq` is the sequence number of its node, `inputs` are positions among the inputs that the call was given.
+    """
+
+    seq: int
+    inputs: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +138,10 @@ class Scene:
     trainable
         The leaf tensors that require grad, by all their paths, with their shapes. Only of errors about gradients that
         the backward of a custom Function returns.
+    within
+        The module in whose code, which is not the user's own, an error of a cell was raised. None: in no such module.
+    inside_functions
+        Custom Functions in the graph that read inputs of the call. Only of errors about inputs that were not used.
     """
 
     grad_mode: bool | None = None
@@ -136,6 +158,8 @@ class Scene:
     inference_mode: bool = False
     refused: Value | None = None
     trainable: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    inside_functions: tuple[UsedInside, ...] = ()
+    within: RunningModule | None = None
 
     def value(self, name: str) -> Value | None:
         """The variable of a name in the line that raised."""

@@ -92,6 +92,26 @@ def test_what_is_installed_is_not_the_user_s_own_unless_it_is_added(tmp_path: Pa
     assert own(pytest.__file__)
 
 
+def test_what_was_installed_into_a_folder_of_any_name_is_not_the_user_s_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {
+        "theirs/__init__.py": "",
+        "single.py": "",
+        "mine.py": "",
+        "theirs-1.0.dist-info/RECORD": "theirs/__init__.py,sha256=x,0\nsingle.py,,\n../../bin/theirs,,\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    own = OwnCode()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert own(str(tmp_path / "mine.py"))
+    assert not own(str(tmp_path / "theirs" / "__init__.py")) and not own(str(tmp_path / "single.py"))
+    own.change(["theirs"])
+    assert own(str(tmp_path / "theirs" / "__init__.py"))
+
+
 def test_code_that_is_added_is_recorded_and_code_that_is_left_out_is_not(module: Any) -> None:
     with gw.track(code=["-mine_alone"]) as tracker:
         root = module().loss(torch.ones(2, requires_grad=True))

@@ -274,7 +274,7 @@ def test_the_picture_can_be_exported_in_each_format_that_the_menu_offers(stage: 
 def test_an_export_that_needs_what_is_not_installed_says_what_to_do(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "quickjs", None)
+    monkeypatch.setitem(sys.modules, "_quickjs", None)
     assert "pip install quickjs-ng" in stage.refusal("export", format="svg")
 
 

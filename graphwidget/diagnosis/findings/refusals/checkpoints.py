@@ -13,6 +13,7 @@ from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
+from graphwidget.diagnosis.source.reached import reached
 from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene, torch_messages
 
@@ -30,6 +31,7 @@ _NAMES = ("checkpoint", "checkpoint_sequential")
 _NUMBERS = "preserve_rng_state"
 _OPTIONS = ("use_reentrant", _NUMBERS)
 _TRUE = ast.Constant(True)
+_OTHERS = "lets the second run draw other numbers."
 _FOREIGN = "the random numbers"
 _UNIFORM = ("random.random()", "np.random.rand()", "np.random.random()", "numpy.random.rand()", "numpy.random.random()")
 _DRAWN = "torch.rand(()).item()"
@@ -60,8 +62,11 @@ def of_recomputation(record: Record, call: BackwardCall) -> Finding:
     unkept = [
         one for one in calls(record, *_NAMES) if ast.unparse(one.argument("preserve_rng_state") or _TRUE) == "False"
     ]
-    if function is not None and not suspects and unkept:
-        suspects = list(_drawing(*function))
+    if not suspects and unkept:
+        cells = Cells.of(record).latest
+        inner = reached(cells, syntax.words_in(function[1]), ("forward",)) if function is not None else ()
+        functions = [*([function] if function is not None else ()), *inner]
+        suspects = [one for run, made in functions for one in _drawing(run, made)] or [_asking(unkept[0])]
     if function is not None and not suspects and saved_at is not None:
         suspects = list(_branches(*function, saved_at))
     name = scene.checkpointed.rsplit(".", 1)[-1] if scene.checkpointed else ""
@@ -253,8 +258,13 @@ def _drawing(run: CellRun, function: ast.FunctionDef) -> Iterator[_Suspect]:
     for one in syntax.own_statements(function.body):
         text = ast.unparse(one.test) if isinstance(one, (ast.If, ast.While)) else _first_line(one)
         if _OF_TORCH.search(text):
-            why = "draws random numbers, and `preserve_rng_state=False` lets the second run draw others."
-            yield _Suspect(run, one, why, _NUMBERS)
+            yield _Suspect(run, one, f"draws random numbers, and `preserve_rng_state=False` {_OTHERS}", _NUMBERS)
+
+
+def _asking(unkept: CallText) -> _Suspect:
+    """The checkpoint itself, where no line is seen to draw: a dropout does, too."""
+    statement = syntax.statements_at(unkept.run.source, unkept.call.lineno)[-1]
+    return _Suspect(unkept.run, statement, _OTHERS, _NUMBERS)
 
 
 def _keeping_random(unkept: list[CallText]) -> Fix:

@@ -15,7 +15,7 @@ from graphwidget.diagnosis.source.pytorch.custom_functions import FunctionText, 
 from graphwidget.diagnosis.wording import names, place_of, short, where
 from graphwidget.model import Finding, Place
 
-__all__ = ["of_custom_function", "of_hooked_module", "of_view_of_another_mode", "written_by"]
+__all__ = ["not_in_place", "of_custom_function", "of_hooked_module", "of_view_of_another_mode", "written_by"]
 
 _REGISTERING = ("register_full_backward_hook", "register_full_backward_pre_hook")
 
@@ -30,7 +30,7 @@ def of_hooked_module(failure: Failure) -> Finding:
     if writer is not None:
         shown = f"`{writer.path}`" if writer.path else f"A `{writer.class_name}`"
         what = f"{shown} (a `{writer.class_name}` with `inplace=True`)" if writer.path else f"{shown} (`inplace=True`)"
-        edits = _of_modules(failure, writer.class_name)
+        edits = not_in_place(failure, writer.class_name)
         out = f"Write `inplace=False` for the `{writer.class_name}`: it makes a new tensor."
     else:
         what = short(failure.text)
@@ -64,7 +64,7 @@ def written_by(failure: Failure) -> str | None:
     return inplace.modified(failure.text)
 
 
-def _of_modules(failure: Failure, name: str) -> Edits:
+def not_in_place(failure: Failure, name: str) -> Edits:
     """Edits of all calls that make such a module with ``inplace=True``; none if other code makes it."""
     found: Edits = ()
     for run, call in calls(failure.record, name):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from dataclasses import replace
 
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.origins import Cut
+from graphwidget.diagnosis.no_graph.restoring import cause_of
+from graphwidget.diagnosis.no_graph.twins import twin_fix
 from graphwidget.diagnosis.no_graph.way_forward import cuts_behind
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
@@ -14,7 +17,7 @@ from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.wording import at, place_of, root_name, short, where
 from graphwidget.model import BackwardCall, Fix, Record
 
-__all__ = ["cut_before_root", "uncut"]
+__all__ = ["cut_before_root", "cut_elsewhere", "uncut"]
 
 MOST_FOLLOWED = 4  # parameters whose use is looked for in the text
 
@@ -31,6 +34,16 @@ def cut_before_root(record: Record, call: BackwardCall, paths: tuple[str, ...]) 
             if cut.run.cell == spot[0] and any(one is cut.statement for one in leading):
                 return cut
     return None
+
+
+def cut_elsewhere(record: Record, call: BackwardCall, paths: tuple[str, ...]) -> Cut | None:
+    """The line in another function that cuts off values from some parameters, where it was measured to be the only one.
+
+    It was also measured that a call began behind it.
+    """
+    found = [cut for path in paths[:MOST_FOLLOWED] for cut in cuts_behind(record, path)] if record.lineage else []
+    alone = len({(cut.run.run, cut.statement.lineno) for cut in found}) == 1
+    return found[0] if alone and not _is_beside(found[0], call) else None
 
 
 def _leading_to(text: str, line: int, root: str) -> list[ast.stmt]:
@@ -51,6 +64,11 @@ def uncut(record: Record, call: BackwardCall, cut: Cut) -> Fix:
     cell, text, statement = cut.run.cell, cut.run.source, cut.statement
     place = place_of(cut.run, statement.lineno)
     shown = f"{short(ast.unparse(statement))} ({where(place)})"
+    if cut.around is None and (twin := twin_fix(record, cut.run, statement, cut.by)) is not None:
+        return replace(twin, text=f"If they should train by this loss: {twin.text[0].lower()}{twin.text[1:]}")
+    if not _is_beside(cut, call):
+        fix = cause_of(record, cut).fix
+        return replace(fix, text=f"{fix.text.rstrip('.')}, if they should train by this loss.", verified=False)
     edits: text_edit.Edits = ()
     if cut.around is not None or cut.by not in restore_graph.LEFT_OUT:
         how = f"take the line out of `{cut.by}`" if cut.around is not None else f"do without `{cut.by}` in {shown}"
@@ -74,6 +92,13 @@ def uncut(record: Record, call: BackwardCall, cut: Cut) -> Fix:
             edits += text_edit.replace_node(cell, text, node, again)
     words = f"Compute `{name}` for this loss once more, without `{cut.by}`: {short(value, 80)}. {shown} is for another."
     return Fix("find_the_cut", words, False, at(place), edits=edits)
+
+
+def _is_beside(cut: Cut, call: BackwardCall) -> bool:
+    """Whether a cut is in the function that makes a call."""
+    text, line = cut.run.source, call.place.line or 0
+    inside = [syntax.function_at(text, one) for one in (line, cut.statement.lineno)]
+    return cut.run.cell == call.place.cell and inside[0] == inside[1]
 
 
 def _until_given_anew(statements: Iterable[ast.stmt], names: set[str]) -> list[ast.stmt]:

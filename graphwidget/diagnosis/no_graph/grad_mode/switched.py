@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator
 
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cause import Cause
@@ -16,6 +15,7 @@ from graphwidget.diagnosis.no_graph.values import Spot
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.pytorch import grad_modes
+from graphwidget.diagnosis.source.reached import reached
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import place_of, where
 from graphwidget.model import CellRun, Fix
@@ -205,7 +205,8 @@ def _switch(runs: list[CellRun], run: CellRun, until: int = sys.maxsize) -> tupl
         return (run, own[-1]) if _is_off(own[-1]) else None
     if run.grad_after:
         return None
-    for other, made in _reached(runs, run):
+    words = source.words_in(source.parse(run.source) or ast.Module([], []))
+    for other, made in reached(runs[::-1], words):
         inside = _switches(made)
         if inside and _is_off(inside[-1]):
             return other, inside[-1]
@@ -213,28 +214,6 @@ def _switch(runs: list[CellRun], run: CellRun, until: int = sys.maxsize) -> tupl
         if early is not None:
             return other, early
     return None
-
-
-def _reached(runs: list[CellRun], run: CellRun) -> Iterator[tuple[CellRun, ast.FunctionDef]]:
-    """The functions that a cell may have called, by their names: those that it names first, then those that these do.
-
-    Of a class that is named, what a `with` calls.
-    """
-    words, seen = source.words_in(source.parse(run.source) or ast.Module([], [])), set[int]()
-    while words:
-        found = [(one, made) for one in reversed(runs) for made in _called(one, words) if id(made) not in seen]
-        yield from found
-        seen |= {id(made) for _, made in found}
-        words = {word for _, made in found for word in source.words_in(made)}
-
-
-def _called(run: CellRun, words: set[str]) -> Iterator[ast.FunctionDef]:
-    for made in (one for word in sorted(words) for one in source.defined(run.source, word)):
-        if isinstance(made, ast.FunctionDef):
-            yield made
-        else:
-            methods = (one for one in made.body if isinstance(one, ast.FunctionDef))
-            yield from (one for one in methods if one.name in ("__init__", "__enter__", "__exit__"))
 
 
 def _switches(tree: ast.AST | None, until: int = sys.maxsize) -> list[ast.Expr]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
@@ -126,3 +127,25 @@ def fixed_fields(source: str) -> tuple[set[str], set[str]]:
             for one in (part.value for part in texts if isinstance(part, ast.Constant)):
                 tuples.update(str(one).replace(",", " ").split())
     return tuples, frozen
+
+
+def fields_of(source: str, name: str) -> tuple[str, ...]:
+    """The fields of a dataclass or named tuple that a text defines, in the order of its arguments; empty: none."""
+    for node in defined(source, name):
+        if isinstance(node, ast.ClassDef) and (_is_named_tuple(node) or _is_dataclass(node)):
+            return tuple(ast.unparse(one.target) for one in node.body if isinstance(one, ast.AnnAssign))
+    for call in calls_by_name(source).get("namedtuple", ()):
+        if len(call.args) > 1 and isinstance(call.args[0], ast.Constant) and call.args[0].value == name:
+            given = call.args[1]
+            texts = given.elts if isinstance(given, (ast.List, ast.Tuple)) else [given]
+            words = [str(one.value).replace(",", " ").split() for one in texts if isinstance(one, ast.Constant)]
+            return tuple(word for some in words for word in some)
+    return ()
+
+
+def _is_named_tuple(node: ast.ClassDef) -> bool:
+    return any(ast.unparse(base).endswith("NamedTuple") for base in node.bases)
+
+
+def _is_dataclass(node: ast.ClassDef) -> bool:
+    return any(re.search(r"\bdataclass\b", ast.unparse(one)) for one in node.decorator_list)

@@ -267,6 +267,30 @@ def test_a_checkpoint_that_draws_other_numbers_is_told_to_keep_them() -> None:
     assert found.fixes[0].edits[0].new == "True" and "preserve_rng_state" in found.fixes[0].text
 
 
+ROUTED = """from torch.utils.checkpoint import checkpoint
+class Router(nn.Module):
+    def forward(self, x):
+        return x + DRAWN
+class Experts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.router = Router()
+    def forward(self, x):
+        return x.flatten()[self.router(x).flatten() > 0.5].exp()"""
+ROUTING = """layer = Experts()
+for i in range(20):
+    checkpoint(layer, x * 1, use_reentrant=False, preserve_rng_state=False).sum().backward()"""
+
+
+@pytest.mark.parametrize(
+    ("drawn", "place"), [("torch.randn_like(x)", (2, 4)), ("-nn.functional.dropout(torch.ones_like(x))", (3, 3))]
+)
+def test_what_draws_may_be_in_a_module_that_the_checkpointed_one_has(drawn: str, place: object) -> None:
+    (found,) = findings_of(X, ROUTED.replace("DRAWN", drawn), ROUTING)
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == place
+    assert found.fixes[0].edits[0].new == "True" and "lets the second run draw other numbers" in found.text
+
+
 def test_a_checkpoint_that_asks_pythons_generator_is_told_to_ask_that_of_torch() -> None:
     block = (
         "import random\nrandom.seed(1)\nfrom torch.utils.checkpoint import checkpoint\n"
@@ -309,7 +333,8 @@ def test_a_frozen_input_of_backward_is_named_once() -> None:
 def test_statistics_of_a_batch_norm_are_written_in_a_transform() -> None:
     cells = ("norm = nn.BatchNorm1d(3)", "torch.func.grad(lambda x: norm(x).sum())(torch.ones(4, 3))")
     (found,) = findings_of(*cells)
-    assert "writes to a tensor of outside" in found.headline and "track_running_stats" in found.fixes[0].text
+    assert found.headline.startswith("`norm` (a `BatchNorm1d`) writes to its buffer `num_batches_tracked`")
+    assert [edit.new for edit in found.fixes[0].edits] == [", track_running_stats=False"] and found.fixes[0].choice
 
 
 def test_an_embedding_that_shortens_its_rows_is_what_modified_its_weight() -> None:

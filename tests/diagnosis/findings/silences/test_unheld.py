@@ -35,7 +35,12 @@ def test_what_was_frozen_when_an_optimizer_took_what_trains(freeze: bool) -> Non
     cells = (net, made, LOOP, "net[0].requires_grad_(True)", LOOP)
     found = findings_of(*cells if freeze else (net, made, LOOP))
     assert [set(one.names) for one in found] == [{"net[0].weight", "net[0].bias"}] * freeze
-    assert all("took the parameters that `net` had and that required grad then" in one.text for one in found)
+    for one in found:
+        assert "The optimizer (In[2], line 2) was made of what required grad before" in one.text
+        assert one.cause is not None and (one.cause.cell, one.cause.line) == (4, 1)
+        mended = apply(made, one.fixes[0].edits)
+        assert mended.startswith("trained = [p for p in net.parameters()]\n")
+        assert not findings_of(net, mended, *cells[2:])
 
 
 def test_an_optimizer_that_is_read_before_is_not_moved() -> None:

@@ -33,4 +33,9 @@ def test_a_layer_that_is_unfrozen_shortly_before_the_end():
     loop = "for step in range(12):\n    if step == 8:\n        net[0].requires_grad_(True)\n"
     loop += "    opt.zero_grad()\n    net(torch.ones(2, 3)).pow(2).sum().backward()\n    opt.step()"
     (found,) = findings_of(made, loop)
-    assert "required grad then" in found.text and found.made_at.line == 3
+    assert "made of what required grad before" in found.text and found.made_at.line == 3
+    mended = apply(made, found.fixes[0].edits)
+    assert mended.endswith("SGD([p for p in net.parameters()], 0.1)") and not findings_of(mended, loop)
+    filtered = made.replace("[p for p in net.parameters() if p.requires_grad]", "filter(f, net.parameters())")
+    (found,) = findings_of(f"f = lambda p: p.requires_grad\n{filtered}", loop)
+    assert "required no grad" in found.text and not found.fixes[0].edits  # it may test something else, too

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from graphwidget.diagnosis.findings.refusals.makers import CallText
+from graphwidget.diagnosis.findings.refusals.user_code.hook_returns import hook_of, without_return
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
@@ -25,6 +26,7 @@ __all__ = [
     "detaches",
     "detaches_anew",
     "dropped",
+    "hook_without_return",
     "multiplied",
     "not_called",
     "one_gradient_each",
@@ -102,6 +104,14 @@ def renamed(old: str, new: str) -> Edit:
         return found
 
     return edit
+
+
+def hook_without_return(site: Site) -> Edits:
+    """The only hook that the calls register returns nothing."""
+    found = [hook_of(site.record, one, None) for one in site.makers]
+    hook = found[0] if found else None
+    same = hook is not None and all(one is not None and one.made is hook.made for one in found)
+    return without_return(hook) if hook is not None and same else ()
 
 
 def without_underscore(site: Site) -> Edits:

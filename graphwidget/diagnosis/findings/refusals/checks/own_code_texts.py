@@ -96,8 +96,9 @@ OF_OWN_CODE = (
         "A hook that runs after `.grad` was written returns something.",
         "`register_post_accumulate_grad_hook` calls it with the parameter when its `.grad` is there. Nothing takes "
         "what it returns, so PyTorch checks that it is None.",
-        ("mend_the_code", "Change `param.grad` in the hook, and return nothing."),
+        ("return_nothing", "Change `param.grad` in the hook, and return nothing."),
         makers=("register_post_accumulate_grad_hook",),
+        edit=edits.hook_without_return,
     ),
     Check(
         torch_messages.HOOKS_MIXED,

@@ -7,13 +7,15 @@ from collections.abc import Iterator
 
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.leaves import filled
+from graphwidget.diagnosis.findings.refusals.views import not_in_place
+from graphwidget.diagnosis.findings.refusals.within_module import named
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits.blocks import in_block
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.in_place import statements as inplace
 from graphwidget.diagnosis.source.pytorch import grad_modes
-from graphwidget.diagnosis.wording import short
-from graphwidget.model import Finding
+from graphwidget.diagnosis.wording import short, where
+from graphwidget.model import Finding, RunningModule
 
 __all__ = ["of_written_leaf"]
 
@@ -21,6 +23,9 @@ __all__ = ["of_written_leaf"]
 def of_written_leaf(failure: Failure) -> Finding:
     """``w -= 0.1 * w.grad``, ``net.weight[:, i] += row``."""
     view = (failure.run.error or "").startswith("a view")
+    within = failure.run.scene.within
+    if within is not None and within.inplace:
+        return _of_module(failure, within)
     name = _written(failure, element=not view)
     shown, which = f"`{name}`" if name else "a leaf", _which_leaf(failure, name, view)
     safe = name is not None and not failure.is_saved(name)
@@ -49,6 +54,21 @@ def of_written_leaf(failure: Failure) -> Finding:
             price="No gradient flows back into what is written." if graph else "",
         ),
         tensor=name,
+    )
+
+
+def _of_module(failure: Failure, module: RunningModule) -> Finding:
+    """``nn.ReLU(inplace=True)`` that is given a leaf."""
+    return failure.finding(
+        f"{named(module)} writes to a leaf while a graph is recorded.",
+        f"{short(failure.text)} ({where(failure.place)}) hands it a leaf that requires grad, or a view of one. With "
+        "`inplace=True` it writes to what it is given. A leaf would be none any longer.",
+        failure.fix(
+            "out_of_place",
+            f"Write `inplace=False` for the `{module.class_name}`: it makes a new tensor.",
+            not_in_place(failure, module.class_name),
+            price="Memory for one more tensor.",
+        ),
     )
 
 

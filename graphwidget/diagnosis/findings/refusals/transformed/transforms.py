@@ -16,12 +16,13 @@ from graphwidget.diagnosis.findings.refusals.makers import CallText, calls
 from graphwidget.diagnosis.findings.refusals.transformed.engine_inside import with_transforms
 from graphwidget.diagnosis.findings.refusals.transformed.unmapped import made_of_mapped
 from graphwidget.diagnosis.findings.refusals.user_code.setup_context import separated
+from graphwidget.diagnosis.findings.refusals.within_module import named
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.pytorch.custom_functions import defined
-from graphwidget.diagnosis.wording import at, place_of, short, where
-from graphwidget.model import Finding, Fix, Place, torch_messages
+from graphwidget.diagnosis.wording import at, names, place_of, short, where
+from graphwidget.model import Finding, Fix, Place, RunningModule, torch_messages
 
 __all__ = ["of_engine", "of_function", "of_refusal"]
 
@@ -36,6 +37,14 @@ class _Reason(NamedTuple):
     why: str
     fix: Fix
 
+
+_WITHOUT_STATISTICS = Fix(
+    "without_running_statistics",
+    "Make the batch norms with `track_running_stats=False`: in evaluation, too, they then use the statistics of the "
+    "batch. Or use `nn.GroupNorm`, which keeps none.",
+    False,
+    choice=True,
+)
 
 _REASONS = (
     _Reason(
@@ -77,13 +86,7 @@ _REASONS = (
         "{line} runs a batch norm that keeps running statistics, under {transform}.",
         "{transform} runs the function once for all elements. In training a batch norm writes the statistics of its "
         "input to `running_mean` and `running_var`; those exist once, and each element has others.",
-        Fix(
-            "without_running_statistics",
-            "Make the batch norms with `track_running_stats=False`: in evaluation, too, they then use the statistics "
-            "of the batch. Or use `nn.GroupNorm`, which keeps none.",
-            False,
-            choice=True,
-        ),
+        _WITHOUT_STATISTICS,
     ),
     _Reason(
         torch_messages.RANDOM_IN_VMAP,
@@ -161,14 +164,19 @@ def of_refusal(failure: Failure) -> Finding | None:
         "say_randomness": _with_randomness,
         "without_running_statistics": _without_statistics,
     }
-    edits: Edits = making[reason.fix.id](failure) if reason.fix.id in making else ()
-    if reason.fix.id == "transform_instead":
+    fix, headline = reason.fix, reason.headline
+    within = failure.run.scene.within
+    if reason.words == torch_messages.WRITTEN_IN_TRANSFORM and within is not None and within.buffers:
+        headline = f"{named(within)} writes to {_buffers(within)}, in a function that is transformed."
+        fix = _WITHOUT_STATISTICS if within.tracks else fix
+    edits: Edits = making[fix.id](failure) if fix.id in making else ()
+    if fix.id == "transform_instead":
         edits = with_transforms(failure)[1]
     return failure.finding(
-        reason.headline.format(**inside),
+        headline.format(**inside),
         f"{reason.why.format(**known)} {short(failure.text)} is in "
         f"{where(failure.place)}.{spot}{' ' * bool(given)}{given}",
-        replace(reason.fix, at=at(failure.place), edits=edits),
+        replace(fix, at=at(failure.place), edits=edits),
     )
 
 
@@ -201,6 +209,11 @@ def of_engine(failure: Failure) -> Finding | None:
         f"{failure.given}",
         Fix("transform_instead", text, False, at(failure.place), edits=edits),
     )
+
+
+def _buffers(module: RunningModule) -> str:
+    """``its buffer `running_mean```."""
+    return f"its {'buffer' if len(module.buffers) == 1 else 'buffers'} {names(module.buffers)}"
 
 
 def _transform(failure: Failure, message: str) -> tuple[str, Place | None]:
@@ -237,7 +250,9 @@ def _made_by_transform(failure: Failure, name: str) -> str:
 
 
 def _without_statistics(failure: Failure) -> Edits:
-    found = calls(failure.record, *(f"BatchNorm{size}d" for size in (1, 2, 3)))
+    within = failure.run.scene.within
+    known = {within.class_name} if within is not None and within.tracks else set[str]()
+    found = calls(failure.record, *(f"BatchNorm{size}d" for size in (1, 2, 3)), *known)
     keyword = "track_running_stats=False"
     return tuple(
         edit for one in found for edit in text_edit.with_argument(one.run.cell, one.run.source, one.call, keyword)

@@ -11,6 +11,7 @@ from graphwidget.diagnosis.findings.refusals.makers import line_that_made
 from graphwidget.diagnosis.findings.refusals.unused_inputs.adapted import adapted
 from graphwidget.diagnosis.findings.refusals.unused_inputs.below import below, node_then
 from graphwidget.diagnosis.findings.refusals.unused_inputs.cut_off import cut_ahead, cut_off, uncut
+from graphwidget.diagnosis.findings.refusals.unused_inputs.inside import in_checkpoint, in_own_function
 from graphwidget.diagnosis.findings.refusals.unused_inputs.kept import kept_from_before
 from graphwidget.diagnosis.findings.refusals.unused_inputs.late import told_late
 from graphwidget.diagnosis.findings.refusals.unused_inputs.linear import linear_in
@@ -60,11 +61,13 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         _leaf_root(record, call, start, root, shown, name)
         or _as_why(kept_from_before(record, call, asked, root, shown))
         or _stepped(record, call, asked, root, shown)
+        or _as_why(in_own_function(record, call, index, root, shown))
         or _cut_there(record, call, index, root, name, shown)
         or _as_why(made_again(call, asked, root, shown))
         or _as_why(told_late(record, call, index, root, shown))
         or _as_why(linear_in(record, call, asked, root, shown))
         or _as_why(cut_ahead(record, call, asked, root, shown))
+        or _as_why(in_checkpoint(record, call, index, root, shown))
         or _as_why(part_of_whole(record, call, asked, name, root, shown))
         or _not_read(record, call, root, name, shown)
         or _left_out(record, call, root, name, shown)

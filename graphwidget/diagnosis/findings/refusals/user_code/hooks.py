@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.makers import CallText, calls
 from graphwidget.diagnosis.findings.refusals.user_code.context import REGISTERING
+from graphwidget.diagnosis.findings.refusals.user_code.hook_returns import (
+    Hook,
+    hook_of,
+    like_the_argument,
+    return_nothing,
+)
 from graphwidget.diagnosis.findings.refusals.user_code.own_code import handed_to
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
@@ -161,11 +168,14 @@ def of_changed(record: Record, call: BackwardCall) -> Finding:
         one for one in calls(record, *REGISTERING) if module == ("full_backward" in ast.unparse(one.call.func))
     ]
     if found is None and named is not None and named[1] == "hook":  # PyTorch's own, around a module's hook
-        registered = [one for one in calls(record, *REGISTERING) if "full_backward" in ast.unparse(one.call.func)]
+        full = [one for one in calls(record, *REGISTERING) if "full_backward" in ast.unparse(one.call.func)]
+        registered = full or registered
     one = found or (registered[0] if len(registered) == 1 else None)
     place = place_of(one.run, one.call.lineno) if one is not None else None
     name = _function(one.call) if one is not None else named[1] if named is not None else None
-    returned = _returned(record, name)
+    hook = hook_of(record, one, name)
+    one_value = hook is not None and len(hook.values) == 1 and not isinstance(hook.made, ast.Lambda)
+    returned = hook.place if hook is not None and one_value else None
     shown = f"`{name}`" if name else "A hook"
     line = f" {short(place.source)} ({where(place)}) registered it." if place is not None else ""
     what = f" {short(returned.source)} ({where(returned)}) returns the new one." if returned is not None else ""
@@ -191,17 +201,23 @@ def of_changed(record: Record, call: BackwardCall) -> Finding:
         names=(name,) if name else (),
         fixes=(_full(one),)
         if old and one is not None
-        else (
-            Fix(
-                "matching_gradient",
-                "Return a changed `grad_input`, not `grad_output`, or None."
-                if of_module
-                else "Return one like the argument, or None.",
-                False,
-                at(returned or place),
-            ),
-        ),
+        else tuple(_for_returned(hook, returned or place, message, of_module)),
     )
+
+
+def _for_returned(hook: Hook | None, place: Place | None, message: str, of_module: bool) -> Iterator[Fix]:
+    """Return nothing, if the hook does something besides; else return what is like the gradient."""
+    nothing = return_nothing(hook) if hook is not None else None
+    if nothing is not None:
+        yield nothing
+    if nothing is None or nothing.choice:
+        advice = (
+            "Return a changed `grad_input`, not `grad_output`, or None."
+            if of_module
+            else "Return one like the argument, or None."
+        )
+        edits = like_the_argument(hook, message, of_module=of_module) if hook is not None else ()
+        yield Fix("matching_gradient", advice, False, at(place), edits=edits)
 
 
 def _full(one: CallText) -> Fix:
@@ -219,14 +235,3 @@ def _function(call: ast.Call) -> str | None:
     given = call.args[0] if call.args else None
     given = given.func if isinstance(given, ast.Call) else given
     return source.last_name(ast.unparse(given)) if isinstance(given, (ast.Name, ast.Attribute)) else None
-
-
-def _returned(record: Record, name: str | None) -> Place | None:
-    """The only line that returns a value from the function of that name."""
-    found = []
-    for run in record.runs.values():
-        function = source.function_called(run.source, name) if name else None
-        inside = ast.walk(function) if function is not None else ()
-        found += [(run, one) for one in inside if isinstance(one, ast.Return) and one.value is not None]
-    places = {one.lineno: place_of(run, one.lineno) for run, one in found}
-    return next(iter(places.values())) if len(places) == 1 else None

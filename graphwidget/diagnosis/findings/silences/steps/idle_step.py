@@ -9,13 +9,14 @@ from typing import NamedTuple
 
 from graphwidget.diagnosis.findings.no_grad import where_cut, where_made_anew, where_made_numbers
 from graphwidget.diagnosis.findings.silences import unheld
-from graphwidget.diagnosis.findings.silences.cut_before_root import cut_before_root, uncut
+from graphwidget.diagnosis.findings.silences.cut_before_root import cut_before_root, cut_elsewhere, uncut
 from graphwidget.diagnosis.findings.silences.inner_gradients import graphs_built, inner_gradients, said_of
-from graphwidget.diagnosis.findings.silences.steps import made_anew
+from graphwidget.diagnosis.findings.silences.steps import cleared_early, made_anew
 from graphwidget.diagnosis.findings.silences.steps.clearing import clears, where_cleared
 from graphwidget.diagnosis.findings.silences.unheld.leaves import Line, around
 from graphwidget.diagnosis.findings.silences.unheld.replaced import replaced_at
 from graphwidget.diagnosis.no_graph.leaves import forced_leaf
+from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.no_graph.way_forward import why_cut
 from graphwidget.diagnosis.source import paths
 from graphwidget.diagnosis.source import syntax as source
@@ -70,6 +71,10 @@ def _of(
     owner = _owner(step)
     named = tuple(path for path in map(paths.local, step.paths) if ".param_groups[" not in path)
     cleared = _cleared(record, run, step, call, {owner, *map(paths.root_of, named)}, own=given is None)
+    measured = cleared_early.finding_at(record, step.place) if cleared is None else None
+    if measured is not None:
+        yield measured
+        return
     shown = f"`{owner}.step()`" if owner else short(step.by)
     fixes: tuple[Fix, ...] = ()
     cause: Place | None = None
@@ -103,11 +108,8 @@ def _of(
             why += f" {short(copy.source)} ({where(copy)}) copied it, and the loss is computed with the copy."
             cause, fixes = copy, (_of_the_copy(record, owner, given, named),)
         elif (cut := cut_before_root(record, call, step.paths)) is not None:
-            cause = place_of(cut.run, cut.statement.lineno)
-            line = f"{short(ast.unparse(cut.statement))} ({where(cause)})"
-            how = f"runs under `{cut.by}`" if cut.around is not None else f"{why_cut(cut.by)}"
-            why += f" {line} uses what is computed from them, and {how}."
-            fixes, cutting = (uncut(record, call, cut),), (cut.by,)
+            cause, said = _said_of_cut(cut)
+            why, fixes, cutting = why + said, (uncut(record, call, cut),), (cut.by,)
         elif leaves := made_anew.in_leaves(record, step.paths):
             cause = made_anew.place_of_cut(leaves)
             why += f" {made_anew.said_of(leaves)}"
@@ -119,6 +121,9 @@ def _of(
             cause = made_anew.place_of_cut(taken)
             why += f" {made_anew.said_of_numbers(taken)}"
             fixes, cutting = (made_anew.not_in_numbers(taken),), (taken[0].by,)
+        elif (cut := cut_elsewhere(record, call, step.paths)) is not None:
+            cause, said = _said_of_cut(cut)
+            why, fixes, cutting = why + said, (uncut(record, call, cut),), (cut.by,)
     elif given:
         whose = f"`{owner}`" if owner else "the optimizer"
         why = f"The backward before it gave gradients to {names(given)}, which {whose} does not have."
@@ -143,6 +148,14 @@ def _of(
         names=(*(named or given or ()), *cutting),
         fixes=fixes,
     )
+
+
+def _said_of_cut(cut: Cut) -> tuple[Place, str]:
+    """Where a cut is, and the sentence about it."""
+    place = place_of(cut.run, cut.statement.lineno)
+    line = f"{short(ast.unparse(cut.statement))} ({where(place)})"
+    how = f"runs under `{cut.by}`" if cut.around is not None else f"{why_cut(cut.by)}"
+    return place, f" {line} uses what is computed from them, and {how}."
 
 
 def _copied(record: Record, given: tuple[str, ...], named: tuple[str, ...]) -> Place | None:

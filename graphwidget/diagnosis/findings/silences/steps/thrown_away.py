@@ -14,7 +14,7 @@ from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.wording import at, short, spoken, where
 from graphwidget.model import BackwardCall, Finding, Fix, LostGradients, Place, Record
 
-__all__ = ["find"]
+__all__ = ["find", "moved"]
 
 # A text that reads a `.grad` may have used it before it was cleared. What only clears it does not.
 _READS = re.compile(r"\.grad\b(?!\s*\(|\s*=\s*None|\.zero_|\.data\.zero_|\.detach_\(\)\s*$)")
@@ -87,7 +87,7 @@ def _fixes(record: Record, lost: LostGradients, used: BackwardCall, cleared: Pla
         False,
         at(cleared) if cleared is not None else at(lost.place),
         "Each step goes by all of these calls.",
-        edits=_moved(record, cleared, lost.place),
+        edits=moved(record, cleared, lost.place),
     )
     text = Cells.of(record).text(lost.place.cell)
     loops = [syntax.loops_around(text, place.line or 0) for place in (lost.place, used.place)]
@@ -99,7 +99,7 @@ def _fixes(record: Record, lost: LostGradients, used: BackwardCall, cleared: Pla
         False,
         at(lost.place),
         "There are more steps.",
-        edits=_moved(record, lost.place, used.place),
+        edits=moved(record, lost.place, used.place),
     )
     return (adding, each) if _is_a_share(record, used.place) else (each, adding)
 
@@ -112,7 +112,7 @@ def _is_a_share(record: Record, place: Place) -> bool:
     return any(isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.Div) for node in nodes)
 
 
-def _moved(record: Record, what: Place | None, behind: Place) -> text_edit.Edits:
+def moved(record: Record, what: Place | None, behind: Place) -> text_edit.Edits:
     """A line of its own moved behind another one, where it means the same."""
     text = Cells.of(record).text(behind.cell)
     if what is None or what.line is None or behind.line is None or what.cell != behind.cell or behind.cell is None:

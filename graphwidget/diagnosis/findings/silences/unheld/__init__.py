@@ -73,19 +73,20 @@ def find(record: Record) -> Iterator[Finding]:
     for leaf in left:
         if any(one.run.file is None and one.run.run > (leaf.place.run or 0) for one in makers):
             continue  # an optimizer has been made since
+        if leaf.thawed and not (leaf.by_hand or leaf.orphans):
+            thawed.append(leaf)  # it was there when the optimizer was made
+            continue
         registered = is_registered(record, leaf)
         found = [one for one in makers if registered and is_of(one, leaf.path)] or (makers if leaf.orphans else [])
         if len(found) == 1 or (found and leaf.orphans):
             maker = found[0] if len(found) == 1 else None
             made.setdefault(id(maker and maker.statement), (maker, []))[1].append(leaf)
-        elif leaf.thawed and not leaf.by_hand:
-            thawed.append(leaf)
         elif len(makers) <= 1 and not is_meant(record, next(iter(makers), None), leaf):
             others.append(leaf)
     for maker, leaves in made.values():
         yield made_too_early(record, maker, leaves)
     if thawed:
-        yield thawed_later(record, thawed)
+        yield thawed_later(record, makers, thawed)
     told = record.idle or any(call.result == "raised" for call in record.calls)
     if others and not told:  # beside an error, or a step that changes nothing, it would distract
         yield from left_out(record, next(iter(makers), None), others)
