@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from graphwidget import torch_internals as ti
-from graphwidget.capture.errors import checkpoints, inside_functions
+from graphwidget.capture.errors import checkpoints, inside_functions, trainable
 from graphwidget.capture.owners import reading
 from graphwidget.model import RunningModule, torch_messages
 
@@ -25,6 +25,7 @@ MOST_NAMES = 200
 _HOOKS = torch_messages.HOOKED_VIEW_WRITTEN
 _REPLICAS = (*torch_messages.NOT_REDUCED, *torch_messages.READY_TWICE)
 _INFERENCE = ("nference",)
+_NO_TENSOR = (*torch_messages.GRADIENT_OF_NO_TENSOR, *torch_messages.GRADIENTS_COUNTED)
 _CHECKPOINT = (*torch_messages.CHECKPOINT_METADATA, *torch_messages.CHECKPOINT_COUNT)
 
 
@@ -49,6 +50,8 @@ def facts(message: str, frames: Sequence[FrameType], objects: Mapping[str, Any])
             found["parameters"] = _numbered_parameters(frames, objects)
         if torch_messages.says(message, _INFERENCE):
             found["inference"] = tuple(_inference_tensors(objects))
+        if torch_messages.says(message, _NO_TENSOR):
+            found["trainable"] = trainable.leaves(objects)
         if torch_messages.says(message, torch_messages.COPIED):
             found["computed"] = tuple(_computed_tensors(objects))
         if torch_messages.says(message, _CHECKPOINT):

@@ -1,17 +1,21 @@
-"""Finds the modules with parameters that require grad. No user code runs."""
+"""Finds what can be trained: the modules with parameters that require grad, and leaves. No user code runs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 
 from graphwidget import torch_internals as ti
+from graphwidget.capture.owners import reading
 
-__all__ = ["modules"]
+__all__ = ["leaves", "modules"]
 
 MOST = 5000  # modules visited
+MOST_LEAVES = 1000  # named
+MOST_OBJECTS = 10_000  # looked into for leaves
+MOST_DEEP = 8
 
 
 def modules(namespace: Mapping[str, Any]) -> dict[str, bool]:
@@ -45,3 +49,39 @@ def _visit(path: str, module: Any, found: dict[str, bool], seen: list[int], abov
         return None
     found[path] = any(known)
     return found[path]
+
+
+def leaves(namespace: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Return, for the leaf tensors that require grad, path -> shape.
+
+    They are looked for in variables, and in what these hold: modules, lists, tuples, dicts, objects of the program's
+    own classes. A tensor has as many paths as lead to it.
+    """
+    found: dict[str, tuple[int, ...]] = {}
+    work = [(name, value, 0) for name, value in namespace.items() if isinstance(name, str) and name[:1] != "_"]
+    for path, one, deep in work:  # it grows
+        if len(found) >= MOST_LEAVES or len(work) > MOST_OBJECTS:
+            break
+        if ti.is_tensor(one):
+            if ti.requires_grad(one) and reading.is_leaf(one):
+                found[path] = ti.shape_of(one)
+        elif deep < MOST_DEEP:
+            work += [(inner, part, deep + 1) for inner, part in _parts(path, one)]
+    return found
+
+
+def _parts(path: str, one: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what an object holds, with its path: nothing of modules of Python, functions, or a library's objects."""
+    cls = type(one)
+    if cls in (list, tuple):
+        yield from ((f"{path}[{at}]", part) for at, part in enumerate(one[:MOST_LEAVES]))
+    elif cls is dict:
+        yield from ((f"{path}[{key!r}]", part) for key, part in one.items() if type(key) in (str, int))
+    elif issubclass(cls, torch.nn.Module):
+        own = dict(reading.own_attributes(one))
+        inside = [dict(own.pop(registry, None) or {}) for registry in reading.REGISTRIES]
+        for key, part in ((key, part) for registry in inside for key, part in registry.items()):
+            yield f"{path}[{key}]" if str(key).isdecimal() else f"{path}.{key}", part
+        yield from ((f"{path}.{key}", part) for key, part in own.items() if str(key)[:1] != "_")
+    elif cls is not type and reading.is_own_class(cls):
+        yield from ((f"{path}.{key}", part) for key, part in reading.own_attributes(one).items())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from graphwidget.diagnosis.fixes.trainable_only import of_trainable
 from graphwidget.diagnosis.no_graph.values import Values
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells, Spot
@@ -53,6 +54,7 @@ def _some_of_many(record: Record, call: BackwardCall) -> Finding:
     if len(lines) == 1:
         (place,) = lines.values()
         text += f" {short(place.source)} ({where(place)}) freezes parameters."
+    said, edits = of_trainable(record, at(call.place), [spot for spot in lines if spot is not None])
     advice = "Ask only for the gradients of those that require grad (`x.requires_grad`), and take None for the others."
     return Finding(
         "no_grad",
@@ -62,7 +64,7 @@ def _some_of_many(record: Record, call: BackwardCall) -> Finding:
         "not require grad.",
         call.n,
         made_at=call.place,
-        fixes=(Fix("differentiate_some", advice, False, at(call.place)),),
+        fixes=(Fix("differentiate_some", said if edits else advice, False, at(call.place), edits=edits),),
     )
 
 

@@ -25,7 +25,7 @@ from graphwidget.diagnosis.findings.refusals import (
     views,
 )
 from graphwidget.diagnosis.findings.refusals.checks import checks
-from graphwidget.diagnosis.findings.refusals.gradients import assigned, without_formula
+from graphwidget.diagnosis.findings.refusals.gradients import assigned, complex_roots, without_formula
 from graphwidget.diagnosis.findings.refusals.leaves import written
 from graphwidget.diagnosis.findings.refusals.optimizers import empty, scaler, sparse
 from graphwidget.diagnosis.findings.refusals.transformed import transforms
@@ -315,7 +315,7 @@ def _made_of_real_numbers(failure: Failure) -> Edits:
 # Which finding explains which message. The first that applies is used.
 _TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...] = (
     (torch_messages.NOT_SCALAR, roots.of_several_values),
-    (torch_messages.COMPLEX, roots.of_no_real_number),
+    (torch_messages.COMPLEX, complex_roots.of_no_real_number),
     (torch_messages.GRADIENT_MISMATCH, roots.of_another_shape),
     (torch_messages.KEYWORD, outdated.of_keyword),
     (torch_messages.NO_DIMENSION, outdated.of_element),
@@ -354,6 +354,7 @@ _TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...
     (torch_messages.TRANSFORMED_OUTPUT, transforms.of_refusal),
     (torch_messages.ENGINE_IN_TRANSFORM, transforms.of_refusal),
     (torch_messages.WRITTEN_IN_TRANSFORM, transforms.of_refusal),
+    ((*torch_messages.NO_GRAD, *torch_messages.UNUSED), transforms.of_engine),
     (torch_messages.SAVED_NO_TENSOR, own_code.of_saved),
     (torch_messages.NO_FORWARD_FORMULA, without_formula.of_cell),
     (torch_messages.NO_FORMULA, without_formula.of_cell),

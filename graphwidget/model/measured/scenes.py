@@ -135,6 +135,9 @@ class Scene:
         What a checkpoint saved otherwise when it ran again; None: unknown, or another error.
     refused
         The root that was refused because it is no single number. Only of such errors; None: another one, or unknown.
+    trainable
+        The leaf tensors that require grad, by all their paths, with their shapes. Only of errors about gradients that
+        the backward of a custom Function returns.
     within
         The module in whose code, which is not the user's own, an error of a cell was raised. None: in no such module.
     inside_functions
@@ -154,6 +157,7 @@ class Scene:
     recomputed: Recomputed | None = None
     inference_mode: bool = False
     refused: Value | None = None
+    trainable: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     inside_functions: tuple[UsedInside, ...] = ()
     within: RunningModule | None = None
 

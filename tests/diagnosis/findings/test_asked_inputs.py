@@ -2,6 +2,8 @@
 
 from told import findings_of
 
+from graphwidget.diagnosis.source.edits.text_edit import apply
+
 
 def test_the_line_that_computes_what_it_derives_lets_its_input_require_grad():
     cell = "net = nn.Linear(1, 1)\ndef force(q):\n    (g,) = torch.autograd.grad(net(q).sum(), q)\n    return -g\nforce(torch.ones(2, 1))"
@@ -22,4 +24,6 @@ class Grads:
 Grads().ask(net(torch.ones(3)).sum())"""
     (found,) = findings_of(cell)
     assert found.headline == "2 of 4 tensors whose gradients were asked for do not require grad."
-    assert "`net[0].requires_grad_(False)` (In[1], line 2) freezes" in found.text and not found.fixes[0].edits
+    assert "`net[0].requires_grad_(False)` (In[1], line 2) freezes" in found.text
+    fixed = apply(cell, found.fixes[0].edits)
+    assert "asked = list(self.of)" in fixed and not findings_of(fixed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 from math import prod
 
 from graphwidget.diagnosis.findings.failure import Failure
@@ -13,9 +12,9 @@ from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.wording import at, short, where
 from graphwidget.engine import forecast as engine
-from graphwidget.model import Finding, Fix, Place, TensorRef
+from graphwidget.model import Finding, Fix, TensorRef
 
-__all__ = ["of_another_shape", "of_no_real_number", "of_several_values", "start", "would_run"]
+__all__ = ["of_another_shape", "of_several_values", "start", "would_run"]
 
 _OWN = re.compile(r"\.backward\(\s*(?:\)|\w+\s*=)")  # a tensor's own; not ``accelerator.backward(loss)``
 
@@ -103,48 +102,6 @@ def would_run(failure: Failure, ref: TensorRef | None, called: bool) -> bool:
     if ref is None or not called:
         return False
     return engine.forecast(failure.record.snapshot, [ref], grad_given=True).ok is True
-
-
-def of_no_real_number(failure: Failure) -> Finding:
-    """``((P - T) ** 2).mean().backward()`` where `P` is complex."""
-    name = start(failure)[1]
-    shown = f"`{name}`" if name else "The root"
-    node = failure.computed(name) if name else None
-    place = failure.record.snapshot.place_of(node) if node is not None else None
-    reduced = _reduction(failure, place) if place is not None else None
-    edits: Edits = ()
-    if reduced is not None and place is not None:
-        edits = text_edit.insert_before_attribute(place.cell, failure.cells.text(place.cell), reduced, ".abs()")
-    elsewhere = place is not None and at(place) != at(failure.place)
-    made = f" {short(place.source)} ({where(place)}) made it." if place is not None and elsewhere else ""
-    return failure.finding(
-        f"{shown} is complex.",
-        f"{shown} is a complex number, and a gradient is that of a real one.{made}",
-        replace(
-            failure.fix(
-                "scalar_loss",
-                "Make it real before it is reduced: by `.abs()` where sizes count, else by `.real` or `.imag`.",
-                edits,
-            ),
-            at=at(place) or at(failure.place),
-        ),
-        tensor=name,
-        cause=place if reduced is not None else None,
-    )
-
-
-def _reduction(failure: Failure, place: Place) -> ast.Attribute | None:
-    """The only ``.mean()`` or ``.sum()`` of the line that made the root."""
-    spot = at(place)
-    statement = failure.cells.statement(spot) if spot is not None else None
-    nodes = ast.walk(statement) if statement is not None and not hasattr(statement, "body") else ()
-    found = [
-        node.func
-        for node in nodes
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("mean", "sum")
-    ]
-    own = [one for one in found if ast.unparse(one.value) not in ("torch", "np")]
-    return own[0] if len(own) == 1 and len(found) == 1 else None
 
 
 # ------------------------------------------------------------------ the argument `gradient`

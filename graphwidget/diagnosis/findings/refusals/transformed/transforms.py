@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.makers import CallText, calls
+from graphwidget.diagnosis.findings.refusals.transformed.engine_inside import with_transforms
 from graphwidget.diagnosis.findings.refusals.transformed.unmapped import made_of_mapped
 from graphwidget.diagnosis.findings.refusals.user_code.setup_context import separated
 from graphwidget.diagnosis.findings.refusals.within_module import named
@@ -23,7 +24,7 @@ from graphwidget.diagnosis.source.pytorch.custom_functions import defined
 from graphwidget.diagnosis.wording import at, names, place_of, short, where
 from graphwidget.model import Finding, Fix, Place, RunningModule, torch_messages
 
-__all__ = ["of_function", "of_refusal"]
+__all__ = ["of_engine", "of_function", "of_refusal"]
 
 _TRANSFORMS = ("vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "linearize", "jacobian")
 
@@ -169,11 +170,44 @@ def of_refusal(failure: Failure) -> Finding | None:
         headline = f"{named(within)} writes to {_buffers(within)}, in a function that is transformed."
         fix = _WITHOUT_STATISTICS if within.tracks else fix
     edits: Edits = making[fix.id](failure) if fix.id in making else ()
+    if fix.id == "transform_instead":
+        edits = with_transforms(failure)[1]
     return failure.finding(
         headline.format(**inside),
         f"{reason.why.format(**known)} {short(failure.text)} is in "
         f"{where(failure.place)}.{spot}{' ' * bool(given)}{given}",
         replace(fix, at=at(failure.place), edits=edits),
+    )
+
+
+def of_engine(failure: Failure) -> Finding | None:
+    """``torch.autograd.grad`` in a function that a transform runs: it finds no graph of the tensors there."""
+    values = failure.run.scene.sights[0].values.values() if failure.run.scene.sights else ()
+    transform, place = _transform(failure, "")
+    mapped = any(value.mapped for value in values)
+    if not failure.run.through_backward or not (transform or mapped):
+        return None
+    by = f"`{transform or 'vmap'}`"
+    spot = f" {short(place.source)} ({where(place)}) is the call." if place and at(place) != at(failure.place) else ""
+    follows = (
+        ", which stand for all elements: autograd has no graph of them there"
+        if mapped
+        else (", and follows what it differentiates by: of others, autograd has no graph there")
+    )
+    new, edits = with_transforms(failure)
+    text = (
+        f"Take the derivative of the function itself: {short(new, 120)}."
+        if edits
+        else "Take it by `torch.func.grad` of the function that computes the value: `torch.func.grad(f)(x)`; of "
+        "parameters, let it take them, and call the module by `torch.func.functional_call(net, params, (x,))`. Or "
+        f"leave {by} out: compute the batch as a whole, and ask for `torch.autograd.grad(u.sum(), x)`."
+    )
+    return failure.finding(
+        f"{short(failure.text)} asks autograd for a gradient inside a function that {by} runs.",
+        f"{by} runs the function on tensors of its own{follows}. Inside a transform, derivatives are taken by "
+        f"transforms. {short(failure.text)} is in {where(failure.place)}.{spot}{' ' * bool(failure.given)}"
+        f"{failure.given}",
+        Fix("transform_instead", text, False, at(failure.place), edits=edits),
     )
 
 
@@ -191,12 +225,28 @@ def _transform(failure: Failure, message: str) -> tuple[str, Place | None]:
         statement = failure.cells.statement(spot) if spot is not None else None
         for name in source.calls_in(statement) if statement is not None and not hasattr(statement, "body") else ():
             last = source.last_name(name)
-            if last in _TRANSFORMS and not name.startswith("torch.autograd.grad"):
+            last = last if last in _TRANSFORMS else _made_by_transform(failure, name)
+            if last in _TRANSFORMS and not name.startswith(("torch.autograd.grad", "autograd.grad")):
                 found.append((last, sight.place))
     if named is not None:
         return named[1], next((place for last, place in found if last == named[1]), None)
     kinds = {last for last, _ in found}
     return (found[0][0] if len(kinds) == 1 else "", found[0][1] if found else None)
+
+
+def _made_by_transform(failure: Failure, name: str) -> str:
+    """The transform that made a function: ``batched = vmap(f)``, or a decorator of it; empty: none, or several."""
+    found = set[str]()
+    for text in failure.cells.texts.values():
+        values: list[ast.AST] = [*map(source.given, source.assignments(text, name))]
+        if name.isidentifier():
+            functions = (one for one in source.defined(text, name) if isinstance(one, ast.FunctionDef))
+            values += [one for function in functions for one in function.decorator_list]
+        for one in values:
+            func = one.func if isinstance(one, ast.Call) else one
+            if isinstance(func, (ast.Name, ast.Attribute)):
+                found.add(source.last_name(ast.unparse(func)))
+    return found.pop() if len(found) == 1 else ""
 
 
 def _without_statistics(failure: Failure) -> Edits:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from graphwidget.diagnosis.findings.refusals.user_code import missing_methods
+from graphwidget.diagnosis.findings.refusals.user_code.held_tensors import Held, held_by
 from graphwidget.diagnosis.fixes.restore_graph import without_decorator
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
@@ -91,6 +92,11 @@ class _Case:
     def input(self, position: int) -> str:
         """An input as a sentence names it."""
         return f"`{self.inputs[position]}`" if 0 <= position < len(self.inputs) else "one of its inputs"
+
+    def held(self, position: int) -> Held | None:
+        """What is in an input that is no tensor; None: nothing that is to train, or not known."""
+        tensor = any(0 <= one == position for one in self.arguments)
+        return held_by(self.record, self.call, self.function, self.made_at, position) if not tensor else None
 
     @property
     def back(self) -> str:
@@ -179,6 +185,9 @@ def of_gradient(record: Record, call: BackwardCall) -> Finding | None:
 def _counted(case: _Case) -> Finding:
     wanted, got = case.number(r"expected (\d+)"), case.number(r"got (\d+)")
     known = case.inputs if len(case.inputs) == wanted else ()
+    held = [one for at_ in range(wanted) for one in [case.held(at_)] if one and got == wanted - 1 + len(one.paths)]
+    if len(held) == 1:
+        return _of_held(case, held[0], f"{case.line} returns {_gradients(got)} for {wanted} inputs.", unpacked=True)
     which = f": {names(known, most=6)}" if known else ""
     text = (
         f"{case.line} returns {_gradients(got)}. PyTorch wants one for each of the {wanted} inputs of `forward`, in "
@@ -214,6 +223,9 @@ def _all_gradients(case: _Case, wanted: int, got: int, known: tuple[str, ...]) -
 def _of_no_tensor(case: _Case) -> Finding:
     position = case.number(r"at position (\d+)") - 1
     which, elements = case.input(position), case.elements
+    held = case.held(position)
+    if held is not None:
+        return _of_held(case, held, f"{case.line} returns a gradient at position {position + 1}, for {which}.")
     edits: Edits = ()
     if 0 <= position < len(elements) > 1:
         edits = case.returning(["None" if i == position else ast.unparse(one) for i, one in enumerate(elements)])
@@ -223,6 +235,18 @@ def _of_no_tensor(case: _Case) -> Finding:
         "tensor: it has no gradient.",
         case.fix("return_all_gradients", f"Return None at position {position + 1}.", edits),
     )
+
+
+def _of_held(case: _Case, held: Held, line: str, *, unpacked: bool = False) -> Finding:
+    """What `forward` was given is no tensor, and there are tensors in it that are to train."""
+    which, elements = case.input(held.position), case.elements
+    gradient = elements[held.position] if held.position < len(elements) == len(case.inputs) else None
+    found = case.finding(
+        f"{case.back} returns {'gradients' if unpacked else 'a gradient'} for {which}, which is no tensor.",
+        f"{line} {held.text}",
+        *held.fixes(gradient, unpacked),
+    )
+    return replace(found, names=(*found.names, held.given, *case.inputs[held.position : held.position + 1]))
 
 
 def _of_another_type(case: _Case) -> Finding:
