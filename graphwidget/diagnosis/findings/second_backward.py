@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from graphwidget.diagnosis.findings import failed_node
+from graphwidget.diagnosis.findings.unseen_carrier import unseen_carrier
 from graphwidget.diagnosis.fixes import FIXES
 from graphwidget.diagnosis.fixes.cuts.lost import lost_cuts
 from graphwidget.diagnosis.fixes.rerun.plan import head_of, keeper
@@ -46,10 +47,17 @@ def explain(record: Record, call: BackwardCall) -> Finding:
     if carrier is not None and len(call.carriers) < 2 and carrier not in call.carriers:
         # The name that the carrier had when it was freed may have been given to something else since.
         call = replace(call, carriers=(carrier, *call.carriers))
+    fixes = fixes_of(FIXES["second_backward"], Case(setting))
+    built = Carrier(setting).built_at
+    unseen = unseen_carrier(record, built, fixes) if not call.carriers and not reuse.same_root else None
+    said = [*_story(setting), *([lost.sentence] if lost is not None else [])]
+    if unseen is not None:
+        line = f"{short(unseen[1].source)} ({where(unseen[1])})"
+        said.append(f"No variable in sight keeps it. {line} computes `{unseen[0]}` from its previous value.")
     return Finding(
         kind="second_backward",
         severity="error",
-        text=" ".join([*_story(setting), *([lost.sentence] if lost is not None else [])]),
+        text=" ".join(said),
         headline=f"{opening(call.n)} needs saved tensors that {number(reuse.earlier.n)} freed.",
         call=call.n,
         node=call.failed_node or "",
@@ -60,10 +68,10 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         bytes=kept_bytes(reuse),
         path=failed_node.path(reuse.graph, call, setting),
         uids=failed_node.uids(reuse.graph, call),
-        fixes=fixes_of(FIXES["second_backward"], Case(setting)),
-        cause=lost.place if lost is not None else Carrier(setting).built_at,
+        fixes=fixes,
+        cause=lost.place if lost is not None else unseen[1] if unseen is not None else built,
         stored_at=Carrier(setting).stored_at,
-        names=_names(setting, call.carriers),
+        names=(*([unseen[0]] if unseen is not None else []), *_names(setting, call.carriers)),
     )
 
 
