@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from graphwidget.diagnosis.findings import failed_node
-from graphwidget.diagnosis.findings.unseen_carrier import unseen_carrier
 from graphwidget.diagnosis.fixes import FIXES
 from graphwidget.diagnosis.fixes.cuts.lost import lost_cuts
 from graphwidget.diagnosis.fixes.rerun.plan import head_of, keeper
@@ -17,7 +16,7 @@ from graphwidget.diagnosis.reuse.carrier import Carrier
 from graphwidget.diagnosis.reuse.graph_paths import Tensor, path_to_failure
 from graphwidget.diagnosis.reuse.reuse import reuse_of
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.reuse.stored import leads_to_store
+from graphwidget.diagnosis.reuse.stored import leads_to_store, unseen_carrier
 from graphwidget.diagnosis.source.paths import is_code, local
 from graphwidget.diagnosis.wording import (
     in_iteration,

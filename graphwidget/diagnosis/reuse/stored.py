@@ -1,17 +1,21 @@
-"""The line that keeps a carrier: ``self.cache[key] = value``, ``self.h = h``, ``global h; h = f(x)``."""
+"""The line that keeps a carrier: ``self.cache[key] = value``, ``self.h = h``, ``global h; h = f(x)``.
+
+Or that computes it from its previous value in a generator that waits: no variable in sight holds it then.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
 from graphwidget.diagnosis.source import containers, syntax
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.paths import is_code, local
 from graphwidget.diagnosis.wording import at, lines_of, place_of
-from graphwidget.model import CellRun, Place, Record
+from graphwidget.model import CellRun, Fix, Place, Record
 
-__all__ = ["leads_to_store", "stored_at"]
+__all__ = ["leads_to_store", "stored_at", "unseen_carrier"]
 
 _CONSTRUCTORS = ("__init__", "__post_init__")
 
@@ -52,6 +56,30 @@ def leads_to_store(record: Record, made: Place, stored: Place) -> bool:
         elif name and _calls(text, line, name):
             return True
     return False
+
+
+def unseen_carrier(record: Record, made: Place | None, fixes: Sequence[Fix]) -> tuple[str, Place] | None:
+    """The variable that a loop computes from its previous value, and its line; None: none, or no fix detaches it.
+
+    Parameters
+    ----------
+    made
+        The line that made the old part, with the lines that were running around it: ``state = step(state)``.
+    """
+    for place in (made, *reversed(made.stack)) if made is not None else ():
+        spot = at(place)
+        text = Cells.of(record).text(spot[0]) if spot is not None else ""
+        found = syntax.statements_at(text, spot[1])[-1:] if spot is not None else []
+        loop = syntax.loop_at(text, spot[1]) if found and spot is not None else None
+        carried = syntax.carried(loop) if loop is not None else set()
+        for name in syntax.targets(found[0]) if loop is not None else ():
+            if name in carried and any(_detaches(fix, name) for fix in fixes):
+                return name, place
+    return None
+
+
+def _detaches(fix: Fix, name: str) -> bool:
+    return any(re.search(rf"\b{re.escape(name)}\.detach\(", edit.new) for edit in fix.edits)
 
 
 def _calls(text: str, line: int, name: str) -> bool:
