@@ -103,3 +103,10 @@ def test_the_gradients_of_a_dict_are_only_told():
     (found,) = findings_of(cell)
     (fix,) = found.fixes
     assert fix.id == "pass_parameters" and not fix.edits and ".values()" in fix.text
+
+
+def test_the_values_of_a_dict_that_is_written_in_the_call_are_followed():
+    cell = program("gx, gws", applied='Poly.apply(x, {"a": self.ws[0], "b": self.ws[1], "c": self.ws[2]}.values())')
+    (found,) = findings_of(cell)
+    assert {fix.id for fix in found.fixes} == {"pass_parameters"} and "3 tensors that require grad" in found.text
+    assert not findings_of(apply(cell, found.fixes[0].edits))

@@ -28,6 +28,9 @@ MOST_STEPS = 6  # from an argument to what was given for it
 _MAKING = ("list", "tuple", "dict", "ParameterList", "ParameterDict")
 
 
+_ASKED = ("parameters", "values", "items", "named_parameters")  # methods that give what an object holds
+
+
 @dataclass(frozen=True)
 class Held:
     """An argument of ``apply`` that is no tensor, and in which there are leaves that require grad.
@@ -298,7 +301,10 @@ def _elements(value: ast.expr) -> Iterator[ast.expr]:
     if isinstance(value, (ast.List, ast.Tuple)):
         yield from (part for one in value.elts for part in _elements(one))
     elif isinstance(value, ast.Dict):
-        yield from value.values
+        yield from (part for one in value.values for part in _elements(one))
+    elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _ASKED:
+        whole = value.func.value  # ``{"slow": a}.values()``
+        yield from _elements(whole) if isinstance(whole, ast.Dict) else [value]
     elif isinstance(value, ast.Starred):
         yield from _elements(value.value)
     elif isinstance(value, ast.Call) and syntax.last_name(ast.unparse(value.func)) in _MAKING and value.args:
@@ -313,7 +319,7 @@ def _last(value: ast.expr) -> str:
         name = _last(value.value)
         return f"{name}[{ast.unparse(value.slice)}]" if name and isinstance(value.slice, ast.Constant) else name
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        known = value.func.attr in ("parameters", "values", "items", "named_parameters")
+        known = value.func.attr in _ASKED
         value = value.func.value if known and not value.args else value
     return value.attr if isinstance(value, ast.Attribute) else value.id if isinstance(value, ast.Name) else ""
 
