@@ -3,8 +3,10 @@
 PyTorch hands every operation that Python code calls on tensors to an active mode (`torch.overrides.TorchFunctionMode`).
 An operation that is given a value with a graph and returns one without is a *cut*. A value without a graph remembers
 the cuts behind it, and the frozen parameters that it was made from. So for the root of a call that fails, the lines
-that left it without a graph are known, however the program is written. What this package reads of tensors meanwhile it reads with modes switched off (`torch_internals.quiet`). This costs
-several times what the operations cost. So it is used only where a program runs once more for that purpose.
+that left it without a graph are known, however the program is written.
+
+What this package reads of tensors meanwhile it reads with modes off (`torch_internals.quiet`). It costs several times
+what the operations cost, so it is used only where a program runs once more for that purpose.
 """
 
 from __future__ import annotations
