@@ -5,8 +5,7 @@ An operation that is given a value with a graph and returns one without is a *cu
 the cuts behind it, and the frozen parameters that it was made from. So for the root of a call that fails, the lines
 that left it without a graph are known, however the program is written.
 
-What this package reads of tensors meanwhile it reads with modes off (`torch_internals.quiet`). It costs several times
-what the operations cost, so it is used only where a program runs once more for that purpose.
+What this package reads of tensors meanwhile it reads with modes off (`torch_internals.quiet`). All this costs much.
 """
 
 from __future__ import annotations
