@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import psutil
 
 from graphwidget.diagnosis.wording import without_gradients
-from graphwidget.model import Finding, Record
+from graphwidget.model import Finding
 from graphwidget.trials.attempt import Ran
 from graphwidget.trials.effects import Effects
-from graphwidget.trials.lineage import wants_lineage, with_lineage
+from graphwidget.trials.lineage import wants_cuts, wants_lineage, with_lineage
 from graphwidget.trials.rerun import Rerun
 from graphwidget.trials.trial import Trials, can_be_tried, try_fixes
 
@@ -53,8 +53,8 @@ class Asked:
         if not wants and not tries:
             return findings, ""
         why_not = self._why_not(ran, tries)
-        if why_not:
-            return findings, why_not
+        if why_not:  # hooks alone are no reason to say that something is not known, if nothing failed
+            return findings, why_not if tries or ran.errors or wants_cuts(ran) else ""
         count = 0
 
         def say(fix: str) -> None:
@@ -64,8 +64,9 @@ class Asked:
 
         try:
             if wants:
-                what = "stop to be finite" if ran.record.nonfinite else "leave the graph"
-                print(f"graphwidget: the program runs again, to measure where values {what}", file=sys.stderr)
+                what = f"where values {'stop to be finite' if ran.record.nonfinite else 'leave the graph'}"
+                what = what if wants_cuts(ran) else "which backward hooks are called"
+                print(f"graphwidget: the program runs again, to measure {what}", file=sys.stderr)
                 ran = with_lineage(ran, self.seconds)
                 findings = tuple(ran.findings)
             return try_fixes(ran, Trials(self.seconds, say)), ""
@@ -74,7 +75,7 @@ class Asked:
 
     def _why_not(self, ran: Ran, tries: bool) -> str:
         """Why the program does not run again, and what is lost by that; empty: it runs again."""
-        lost = "No fix was tried" if tries else f"{_measured(ran.record)} was not measured"
+        lost = "No fix was tried" if tries else f"{_measured(ran)} was not measured"
         if self.wanted is False:
             return f"{lost} (--no-try)."
         if self.wanted:
@@ -90,11 +91,13 @@ class Asked:
         return shlex.join([*words, *self.rerun.arguments])
 
 
-def _measured(record: Record) -> str:
+def _measured(ran: Ran) -> str:
     """What a run for the measurement would show."""
-    if record.nonfinite:
-        return f"Which step first wrote {record.nonfinite[0].value} into parameters"
-    return f"Which lines keep gradients from {without_gradients(record) or 'parameters'}"
+    if ran.record.nonfinite:
+        return f"Which step first wrote {ran.record.nonfinite[0].value} into parameters"
+    if not wants_cuts(ran):
+        return "Whether a backward hook was never called"
+    return f"Which lines keep gradients from {without_gradients(ran.record) or 'parameters'}"
 
 
 def memory_of_this_process() -> int:

@@ -5,9 +5,7 @@ An operation that is given a value with a graph and returns one without is a *cu
 the cuts behind it, and the frozen parameters that it was made from. So for the root of a call that fails, the lines
 that left it without a graph are known, however the program is written.
 
-What this package reads of tensors meanwhile it reads with modes switched off (`torch_internals.quiet`).
-
-This costs several times what the operations cost. So it is used only where a program runs once more for that purpose.
+What this package reads of tensors meanwhile it reads with modes off (`torch_internals.quiet`). All this costs much.
 """
 
 from __future__ import annotations
@@ -417,9 +415,7 @@ class LineageMode(TorchFunctionMode):
             behind |= self._behind.get(one, Behind())
         root = tuple(as_measured(cut, wanted) for cut in last_first(behind.cuts))
         meant = [one for ref in behind.frozen if (one := ref()) is not None and id(one) in wanted]
-        frozen = tuple(
-            FrozenModule(name, self._switched_off.get(first, ())) for name, first in modules_of(meant, frames)
-        )
+        frozen = tuple(FrozenModule(name, self.frozen_at(first)) for name, first in modules_of(meant, frames))
         asked = [*inputs]
         reached = self._begin_at(outputs) if asked else set[Cut]()
         everything = tuple(
@@ -440,6 +436,10 @@ class LineageMode(TorchFunctionMode):
             self._late.behind(tensors_in((outputs,)), asked),
             self._emptied.found(),
         )
+
+    def frozen_at(self, parameter: Any) -> tuple[TextLine, ...]:
+        """The lines that switched a parameter off."""
+        return self._switched_off.get(parameter, ())  # type: ignore[no-any-return]
 
     def _wanted(self) -> set[int]:
         """The ids of the parameters that the optimizer of this call trains."""

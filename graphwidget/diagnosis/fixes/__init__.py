@@ -50,7 +50,7 @@ FIX_IDS = {
     "fixed_sample": "score a sample that does not move with the parameters",
     "find_the_cut": "look for the line that cut the graph",
     "use_reentrant_false": "checkpoint without reentrance",
-    "input_requires_grad": "let the input of a checkpoint require grad",
+    "input_requires_grad": "let the input of a checkpoint, or of a frozen model, require grad",
     "require_grad_sooner": "let an input require grad before it is used",
     "pass_parameters": "pass the parameters that a custom Function computes with",
     "retain_grad": "ask for the `.grad` of a computed tensor",
@@ -71,6 +71,7 @@ FIX_IDS = {
     "leaf": "use a leaf in place of a computed tensor",
     "copy_weights": "copy the weights of a module, without its graph",
     "hook_on_the_tensor": "hook a tensor in place of a module",
+    "register_sooner": "register a hook before what it is to wait for is computed",
     # a checkpoint, or DistributedDataParallel
     "pure_function": "compute from the arguments alone",
     "no_checkpoint": "run a function without a checkpoint",

@@ -24,7 +24,7 @@ from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import place_of, short, where
 from graphwidget.model import BackwardCall, CellRun, Fix, FrozenModule, Lineage, MeasuredCut, Place, Record, TextLine
 
-__all__ = ["TAKING", "causes", "cut_at", "is_measured", "is_measured_at", "place_at", "statement_of"]
+__all__ = ["TAKING", "causes", "cut_at", "is_measured", "is_measured_at", "place_at", "run_of", "statement_of"]
 
 # Operations of which the second result has no graph, and other names of operations that a line may use.
 _PAIRS = ("max", "min", "sort", "topk", "median", "kthvalue", "mode")
@@ -100,7 +100,7 @@ def statement_of(record: Record, place: Place | None) -> tuple[CellRun, ast.stmt
 
 def place_at(record: Record, lines: tuple[TextLine, ...]) -> Place | None:
     """The innermost of some lines; None: its text is not known."""
-    found = ((_run_of(record, line), line.line) for line in lines)
+    found = ((run_of(record, line), line.line) for line in lines)
     return next((place_of(run, line) for run, line in found if run is not None), None)
 
 
@@ -179,13 +179,13 @@ def _beside_the_call(record: Record, found: list[tuple[CellRun, ast.stmt]]) -> l
 def _statements(record: Record, lines: tuple[TextLine, ...]) -> Iterator[tuple[CellRun, ast.stmt]]:
     """The innermost statements at some lines."""
     for line in lines:
-        run = _run_of(record, line)
+        run = run_of(record, line)
         statements = source.statements_at(run.source, line.line) if run is not None else []
         if run is not None and statements:
             yield run, statements[-1]
 
 
-def _run_of(record: Record, line: TextLine) -> CellRun | None:
+def run_of(record: Record, line: TextLine) -> CellRun | None:
     """The last run of a line's cell, or its file."""
     runs = [run for _, run in sorted(record.runs.items()) if run.file == line.file]
     fitting = runs if line.file is not None else [run for run in runs if run.cell == line.cell]
@@ -198,7 +198,7 @@ def _is_at(record: Record, cause: Cause, lines: tuple[TextLine, ...], *, switche
     if place is None or place.line is None:
         return False
     for line in lines:
-        run = _run_of(record, line)
+        run = run_of(record, line)
         if run is not None and (run.file, run.cell) == (place.file, place.cell):
             around = source.statements_at(run.source, line.line)
             begun = {one.lineno for one in around if not isinstance(one, (ast.FunctionDef, ast.ClassDef))}
