@@ -15,6 +15,7 @@ from graphwidget.diagnosis.reuse.reuse import call_at
 from graphwidget.model import (
     FrozenModule,
     Lineage,
+    MeasuredConstant,
     MeasuredCut,
     MeasuredEmptied,
     MeasuredLate,
@@ -116,6 +117,7 @@ def _read(fields: Mapping[str, Any]) -> Lineage:
         terms,
         late,
         tuple(map(_emptied, fields["emptied"])),
+        tuple(map(_constant, fields["constants"])),
     )
 
 
@@ -127,6 +129,10 @@ def _nonfinite(one: Mapping[str, Any]) -> MeasuredNonFinite:
 def _emptied(one: Mapping[str, Any]) -> MeasuredEmptied:
     lines = {name: _lines(one, name) for name in ("cleared", "stepped")}
     return MeasuredEmptied(**{**one, **lines, "paths": tuple(one["paths"])})
+
+
+def _constant(one: Mapping[str, Any]) -> MeasuredConstant:
+    return MeasuredConstant(**{**one, "lines": _lines(one), "beside": tuple(map(tuple, one["beside"]))})
 
 
 def _cuts(found: list[Mapping[str, Any]]) -> tuple[MeasuredCut, ...]:
