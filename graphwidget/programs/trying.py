@@ -93,7 +93,9 @@ class _Watch:
         tracker.log.begins = self._before_call
         if self._job.lineage:
             finite = NonFiniteFlow(lambda number: _made_at(tracker, number)) if self._job.nonfinite else None
-            self._mode = LineageMode(lambda: lines_of(tracker), tracker.write_recorder.watched.name, finite)
+            frames = tracker.provenance.cell_frames
+            name = tracker.write_recorder.watched.name
+            self._mode = LineageMode(lambda: lines_of(tracker), name, finite, lambda: frames(sys._getframe()))
             self._hooks = UnrunHooks(
                 lambda: lines_of(tracker),
                 lambda code: _line_of(tracker, code),

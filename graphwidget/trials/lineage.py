@@ -15,6 +15,7 @@ from graphwidget.diagnosis.reuse.reuse import call_at
 from graphwidget.model import (
     FrozenModule,
     Lineage,
+    MeasuredConstant,
     MeasuredCut,
     MeasuredEmptied,
     MeasuredHook,
@@ -124,6 +125,7 @@ def _read(fields: Mapping[str, Any]) -> Lineage:
         late,
         tuple(map(_emptied, fields["emptied"])),
         tuple(map(_hook, fields["hooks"])),
+        tuple(map(_constant, fields["constants"])),
     )
 
 
@@ -143,6 +145,10 @@ def _hook(one: Mapping[str, Any]) -> MeasuredHook:
     return MeasuredHook(
         **{**one, **lines, "hook": TextLine(**one["hook"]), "calls": tuple(one["calls"]), "plain": plain}
     )
+
+
+def _constant(one: Mapping[str, Any]) -> MeasuredConstant:
+    return MeasuredConstant(**{**one, "lines": _lines(one), "beside": tuple(map(tuple, one["beside"]))})
 
 
 def _cuts(found: list[Mapping[str, Any]]) -> tuple[MeasuredCut, ...]:

@@ -72,7 +72,7 @@ def of_storage(record: Record, graph: Snapshot, index: int, key: int, n: int) ->
 
     A write that surely came before the node is left out: then an unrecorded write has modified the tensor. A write that
     made the node came before if the node saved its result: ``y.exp_()``. So did the write of a module whose node is
-    older, although both ran on one line; and one in the `forward` of a custom Function, which saves when that has ended.
+    older, although both ran on one line; and one in the `forward` of a custom Function, which saves at its end.
     """
     made, seq = graph.place_of(index), graph.seq[index]
     slots = [slot for slot in graph.slots_of(index) if graph.slot_storage[slot] >= 0]

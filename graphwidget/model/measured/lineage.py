@@ -8,6 +8,7 @@ __all__ = [
     "INTO_A_LEAF",
     "FrozenModule",
     "Lineage",
+    "MeasuredConstant",
     "MeasuredCut",
     "MeasuredEmptied",
     "MeasuredHook",
@@ -83,6 +84,35 @@ class MeasuredCut:
     chosen: bool = False
     asked: tuple[int, ...] = ()
     twins: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredConstant:
+    """A tensor without a graph that was made anew, and of which the root of the call that failed was computed.
+
+    Attributes
+    ----------
+    kind
+        ``"zero"``, ``"constant"``: made of zeros, or of ones; ``"data"``: drawn, or a range; ``"numbers"``: it was
+        made of other numbers, or such were added, and they may be known from tensors; ``"frozen"``: a parameter that
+        does not require grad; ``"unseen"``: it is not known how it was made.
+    by, lines
+        The name of the operation, and its lines, the innermost first.
+    single
+        Whether it has no dimension.
+    latest
+        Whether it was made since the call before.
+    beside
+        For each of the first lines, the variables there that had a graph of the same pass, without those that others
+        of them were computed from: ``("logits", "out['boxes']")``.
+    """
+
+    kind: str
+    by: str = ""
+    lines: tuple[TextLine, ...] = ()
+    single: bool = False
+    latest: bool = False
+    beside: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +371,8 @@ class Lineage:
         Gradients that were gone before any step of their optimizer had used them.
     hooks
         Backward hooks that never ran.
+    constants
+        What the root was made of, as far as it has no graph.
     """
 
     call: int | None
@@ -355,3 +387,4 @@ class Lineage:
     late: tuple[MeasuredLate, ...] = ()
     emptied: tuple[MeasuredEmptied, ...] = ()
     hooks: tuple[MeasuredHook, ...] = ()
+    constants: tuple[MeasuredConstant, ...] = ()
