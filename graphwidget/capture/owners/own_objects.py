@@ -1,7 +1,9 @@
 """Where the user's own objects are that no variable of a cell or of a running function leads to.
 
-The variables of modules of the user's own, and objects of the user's own classes that a library's running functions
-hold: a framework was given a module, and has the only name for it.
+The variables of modules of the user's own, what functions and classes that are written there keep, and objects of the
+user's own classes that a library's running functions hold: a framework was given a module, and has the only name for
+it. A function keeps what is in its closure, as that of a decorator that remembers results, and what its arguments have
+by default; a class keeps what all its objects share.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 from graphwidget.capture.owners import reading
+from graphwidget.capture.owners.plans import ATOMS
 
 __all__ = ["OwnObjects"]
 
@@ -72,9 +75,12 @@ class OwnObjects:
             if type(module) is not ModuleType or name == "__main__":
                 continue
             for variable, value in list(vars(module).items()):
-                if type(value) in (FunctionType, ModuleType, type) or variable.startswith("__"):
+                if variable.startswith("__"):
                     continue
-                yield f"{name.rpartition('.')[2]}:{variable}", "variable", value
+                path = f"{name.rpartition('.')[2]}:{variable}"
+                for rest, one in _shared_by(value) if _is_class_of(value, name) else [("", value)]:
+                    if _may_keep(one):
+                        yield path + rest, "variable", one
 
     def _is_of_own_class(self, cls: type) -> bool:
         if cls in (FunctionType, ModuleType) or not _flags(cls) & 1 << 9:  # Py_TPFLAGS_HEAPTYPE
@@ -85,3 +91,30 @@ class OwnObjects:
             file = getattr(sys.modules.get(name), "__file__", None)
             known = self._own[name] = name == "__main__" or (isinstance(file, str) and self.is_own(file))
         return known
+
+
+def _is_class_of(value: Any, module: str) -> bool:
+    """Whether a value is a class that a module defines."""
+    return type in reading.mro_of(type(value)) and reading.module_of(value) == module
+
+
+def _shared_by(cls: type) -> Iterator[tuple[str, Any]]:
+    """What all objects of a class share, with the rest of its path: methods, and other attributes of the class."""
+    for name, value in list(reading.class_dict(cls).items()):
+        if not name.startswith("__") or type(value) is FunctionType:
+            if type(value) in (staticmethod, classmethod):
+                value = value.__func__
+            yield f".{name}", value.fget if type(value) is property else value
+
+
+def _may_keep(value: Any) -> bool:
+    """Whether a search goes into a value: not into classes, other modules, and functions that keep nothing.
+
+    Of most functions that have a closure, this is the class, which `super` needs.
+    """
+    if type(value) is not FunctionType:
+        return type(value) not in ATOMS and type(value) not in (ModuleType, type)
+    if value.__dict__ or any(name != "__class__" for name in value.__code__.co_freevars):
+        return True
+    given = (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values())
+    return any(type(one) not in ATOMS for one in given)
