@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
+from weakref import ref
 
 from graphwidget.capture.owners import reading
 from graphwidget.capture.owners.plans import ATOMS
@@ -38,6 +39,9 @@ class OwnObjects:
     def __init__(self, modules: Callable[[], Sequence[str]], is_own: Callable[[str], bool]) -> None:
         self.modules, self.is_own = modules, is_own
         self._own: dict[str, bool] = {}  # name of a module -> whether it is the user's own
+        self._kept: dict[
+            int, tuple[ref[type], int, list[str]]
+        ] = {}  # class -> how many attributes, those that may keep
 
     def find(self, frame: FrameType | None, frames: Iterable[FrameType]) -> Iterator[tuple[str, str, Any]]:
         """Yield paths, kinds of owner, and objects.
@@ -78,9 +82,28 @@ class OwnObjects:
                 if variable.startswith("__"):
                     continue
                 path = f"{name.rpartition('.')[2]}:{variable}"
-                for rest, one in _shared_by(value) if _is_class_of(value, name) else [("", value)]:
-                    if _may_keep(one):
-                        yield path + rest, "variable", one
+                if _is_class_of(value, name):
+                    yield from ((f"{path}.{rest}", "variable", one) for rest, one in self._shared_by(value))
+                elif _may_keep(value):
+                    yield path, "variable", value
+
+    def _shared_by(self, cls: type) -> Iterator[tuple[str, Any]]:
+        """What all objects of a class share and that may keep something: methods, and other attributes of the class.
+
+        Most methods keep nothing. Each class is looked at once, and again when it has got more.
+        """
+        mine = reading.class_dict(cls)
+        known = self._kept.get(id(cls))
+        if known is None or known[0]() is not cls or known[1] != len(mine):
+            own = [(name, value) for name, value in mine.items() if name[:2] != "__" or type(value) is FunctionType]
+            names = [
+                name for name, value in own if type(_inside(value)) is not FunctionType or _may_keep(_inside(value))
+            ]
+            known = self._kept[id(cls)] = ref(cls), len(mine), names
+        for name in known[2]:
+            value = _inside(mine.get(name))
+            if _may_keep(value):
+                yield name, value
 
     def _is_of_own_class(self, cls: type) -> bool:
         if cls in (FunctionType, ModuleType) or not _flags(cls) & 1 << 9:  # Py_TPFLAGS_HEAPTYPE
@@ -95,16 +118,15 @@ class OwnObjects:
 
 def _is_class_of(value: Any, module: str) -> bool:
     """Whether a value is a class that a module defines."""
-    return type in reading.mro_of(type(value)) and reading.module_of(value) == module
+    cls = type(value)
+    return (cls is type or type in reading.mro_of(cls)) and reading.module_of(value) == module
 
 
-def _shared_by(cls: type) -> Iterator[tuple[str, Any]]:
-    """What all objects of a class share, with the rest of its path: methods, and other attributes of the class."""
-    for name, value in list(reading.class_dict(cls).items()):
-        if not name.startswith("__") or type(value) is FunctionType:
-            if type(value) in (staticmethod, classmethod):
-                value = value.__func__
-            yield f".{name}", value.fget if type(value) is property else value
+def _inside(value: Any) -> Any:
+    """The function of a static method, a class method or a property; else the value."""
+    if type(value) in (staticmethod, classmethod):
+        value = value.__func__
+    return value.fget if type(value) is property else value
 
 
 def _may_keep(value: Any) -> bool:
@@ -114,7 +136,8 @@ def _may_keep(value: Any) -> bool:
     """
     if type(value) is not FunctionType:
         return type(value) not in ATOMS and type(value) not in (ModuleType, type)
-    if value.__dict__ or any(name != "__class__" for name in value.__code__.co_freevars):
+    if value.__closure__ is not None and value.__code__.co_freevars != ("__class__",):
         return True
-    given = (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values())
-    return any(type(one) not in ATOMS for one in given)
+    if value.__defaults__ is not None and not ATOMS.issuperset(map(type, value.__defaults__)):
+        return True
+    return bool(value.__kwdefaults__ or value.__dict__)
