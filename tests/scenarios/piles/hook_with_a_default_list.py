@@ -1,4 +1,4 @@
-# holder: keep\.__defaults__\[seen\]
+# holder: seen
 # iterations: N
 # %%
 N = 10
