@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
+from typing import NamedTuple
 
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.makers import calls
+from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.in_place import statements as inplace
+from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.diagnosis.source.pytorch.custom_functions import FunctionText, defined
-from graphwidget.diagnosis.wording import names, place_of, short, where
-from graphwidget.model import Finding, Place
+from graphwidget.diagnosis.wording import names, no_gradient, place_of, short, where
+from graphwidget.model import CellRun, Finding, Place
 
 __all__ = ["not_in_place", "of_custom_function", "of_hooked_module", "of_view_of_another_mode", "written_by"]
 
@@ -147,14 +151,76 @@ def of_view_of_another_mode(failure: Failure) -> Finding:
     name = written_by(failure)
     shown = f"`{name}`" if name else "A view"
     edits = failure.under_no_grad(failure.line) if name and failure.line else ()
+    made = _made_without_grad(failure, name)
+    where_made = f" {short(made.place.source)} ({where(made.place)}) made it, under `{made.switch}`." if made else ""
+    trained = _trained_by(failure, name)
+    meant = "The write is part of the graph:" if trained else "If the write is to be part of the graph,"
+    outside = failure.fix(
+        "remove_no_grad" if made is not None else "out_of_place",
+        f"{meant} make the view outside of `{off}`, too.",
+        made.edits if made is not None else (),
+    )
+    under = failure.fix(
+        "under_no_grad",
+        "If it is not to be part of the graph, write under `torch.no_grad()`.",
+        edits,
+        price=no_gradient(trained, "by this write") if trained else "",
+    )
     return failure.finding(
         f"{shown} is a view that was made under `{off}`.",
-        f"{short(failure.text)} modifies it where operations are recorded. Whether the write is to be part of the "
-        "graph is not clear then, so PyTorch refuses it.",
-        failure.fix(
-            "out_of_place",
-            f"If it is to be part of the graph, make the view outside of `{off}`, too.",
-        ),
-        failure.fix("under_no_grad", "If it is not, write under `torch.no_grad()`.", edits),
+        f"{short(failure.text)} ({where(failure.place)}) modifies it where operations are recorded.{where_made} "
+        "Whether the write is to be part of the graph is not clear then, so PyTorch refuses it.",
+        *((outside, replace(under, choice=True)) if trained else (under, outside)),
         tensor=name,
+        cause=made.place if made is not None else None,
     )
+
+
+class _Made(NamedTuple):
+    """The line that made a view, what switches grad mode off around it, and the edits that take that away."""
+
+    place: Place
+    switch: str
+    edits: Edits
+
+
+def _made_without_grad(failure: Failure, name: str | None) -> _Made | None:
+    """Where a view was made: in the line that gives the name its value, or in the function that this calls."""
+    line = failure.place.line or 0
+    bound = [s for s in syntax.bindings(failure.cell, name, line) if not hasattr(s, "body")] if name else []
+    run = next((one for one in failure.cells.latest if one.cell == failure.place.cell), None)
+    if not bound or run is None:
+        return None
+    found = [(run, bound[-1])]
+    for called in syntax.calls_in(bound[-1]):
+        functions = [
+            (one, node)
+            for one in failure.cells.latest
+            for node in syntax.nodes_of(one.source)
+            if isinstance(node, ast.FunctionDef) and node.name == syntax.last_name(called)
+        ]
+        if len(functions) == 1:
+            inside, function = functions[0]
+            found += [(inside, s) for s in syntax.own_statements(function.body) if isinstance(s, ast.Return)]
+    for one, statement in found:
+        switch = grad_modes.around(one.source, statement)
+        if switch is not None and switch.off:
+            return _Made(place_of(one, statement.lineno), switch.text, _recorded(one, switch))
+    return None
+
+
+def _recorded(run: CellRun, switch: grad_modes.Switch) -> Edits:
+    """A function without its decorator; a block is left as it is, as others of its lines may need it."""
+    if not isinstance(switch.outer, ast.FunctionDef):
+        return ()
+    if any(inplace.written(one) for one in ast.walk(switch.outer) if isinstance(one, ast.stmt)):
+        return ()
+    found = restore_graph.without_decorator(run.cell, run.source, switch.outer, switch.text)
+    return found[1] if found is not None else ()
+
+
+def _trained_by(failure: Failure, name: str | None) -> tuple[str, ...]:
+    """What the line reads that requires grad, other than what it writes to: the write is meant to train it."""
+    read = sorted(syntax.paths_read(failure.statement)) if failure.statement is not None else ()
+    values = ((one, failure.value(one)) for one in read if one != name)
+    return tuple(one for one, value in values if value is not None and value.kind == "tensor" and value.requires_grad)

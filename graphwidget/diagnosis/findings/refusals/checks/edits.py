@@ -32,6 +32,7 @@ __all__ = [
     "one_gradient_each",
     "parameters_of",
     "renamed",
+    "sends_values",
     "set_to",
     "without_item",
     "without_underscore",
@@ -140,6 +141,31 @@ def detaches(site: Site) -> Edits:
     """What the line hands over goes without its graph: the only name in it that was measured to require grad."""
     found = [node for call in site.calls() for node in _given(site, call)]
     return text_edit.insert_behind(site.place.cell, site.text, found[0], ".detach()") if len(found) == 1 else ()
+
+
+def sends_values(site: Site) -> Edits:
+    """What is sent to another process goes without its graph: all names that were measured to require grad."""
+    found = {
+        (node.lineno, node.col_offset): node
+        for call in site.calls()
+        for given in (*call.args, *(one.value for one in call.keywords))
+        for node in _elements(given)
+        if (value := site.value(ast.unparse(node))) is not None and value.kind == "tensor" and value.requires_grad
+    }
+    edits = (text_edit.insert_behind(site.place.cell, site.text, node, ".detach()") for node in found.values())
+    return tuple(edit for one in edits for edit in one)
+
+
+def _elements(given: ast.expr) -> Iterator[ast.expr]:
+    """The names in what is given, alone or as elements of tuples, lists and dicts."""
+    if isinstance(given, (ast.Name, ast.Attribute)):
+        yield given
+    elif isinstance(given, (ast.Tuple, ast.List)):
+        for one in given.elts:
+            yield from _elements(one)
+    elif isinstance(given, ast.Dict):
+        for one in given.values:
+            yield from _elements(one)
 
 
 def clones_leaves(site: Site) -> Edits:

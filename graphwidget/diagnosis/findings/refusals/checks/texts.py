@@ -135,7 +135,7 @@ CHECKS = (
         "{line} sends a tensor that has a graph to another process.",
         "A graph exists in one process. What the other would compute from it could not come back here.",
         ("detach", "Send its values: `.detach()`. A Dataset or a worker should compute under `torch.no_grad()`."),
-        edit=edits.detaches,
+        edit=edits.sends_values,
     ),
     Check(
         torch_messages.DATA_OF_INTEGERS,
