@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from torch import nn
-
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.no_tensors.asked import Asked
 from graphwidget.diagnosis.source import syntax
@@ -47,17 +45,19 @@ def of_settings(failure: Failure) -> Finding | None:
     """The same, where PyTorch has asked the first tensor whether it is true: `size_average` was a flag."""
     if "Boolean value of Tensor" not in (failure.run.error or "") or failure.statement is None:
         return None
-    made = [n for n in ast.walk(failure.statement) if isinstance(n, ast.Call) and len(n.args) > 1 and _is_loss(n)]
+    calls = (n for n in ast.walk(failure.statement) if isinstance(n, ast.Call) and len(n.args) > 1)
+    made = [n for n in calls if _is_loss(failure, n)]
     if len(made) != 1:
         return None
     name = next(iter(syntax.targets(failure.statement)), ast.unparse(made[0].func))
     return _applied(failure, failure.place.cell, failure.cell, made[0], failure.place, name)
 
 
-def _is_loss(call: ast.Call) -> bool:
-    """Whether it makes one of PyTorch's modules that compute losses: those that have a `reduction`."""
-    made = getattr(nn, syntax.last_name(ast.unparse(call.func)), None)
-    return isinstance(made, type) and issubclass(made, nn.Module) and "reduction" in getattr(made, "__constants__", ())
+def _is_loss(failure: Failure, call: ast.Call) -> bool:
+    """Whether it makes one of PyTorch's modules that compute losses: by its name, and it is no class of the program."""
+    name = syntax.last_name(ast.unparse(call.func))
+    own = (n for run in failure.cells.latest for n in syntax.nodes_of(run.source) if isinstance(n, ast.ClassDef))
+    return name.endswith("Loss") and name[0].isupper() and name not in {one.name for one in own}
 
 
 def _applied(failure: Failure, cell: int | None, text: str, call: ast.Call, place: Place, name: str) -> Finding:
