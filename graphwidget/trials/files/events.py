@@ -164,7 +164,7 @@ _PREFIXES = frozenset(("open", "os.", "sqlite3", "subprocess", "pty", "socket"))
 
 def listen(listener: Listener | None) -> None:
     """Have one be told of all events that may touch the world, in place of the one before; None: nobody is."""
-    if listener is not None:
+    if listener is not None and "torch" in sys.modules:
         from graphwidget.torch_internals import tell_of_saved_files  # who only undoes needs no torch
 
         tell_of_saved_files()

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from graphwidget.trials.files.keeping import lines_of
+from graphwidget.trials.files.keeping import JOURNAL, lines_of
 
 __all__ = ["after_the_parent", "undo"]
 
@@ -38,6 +38,7 @@ def undo(place: Path) -> dict[str, str]:
         path = line.get("path", "")
         try:
             if "moved" in line:
+                _settle(folders, line["moved"])
                 if os.path.isdir(line["moved"]) and not os.path.lexists(path):
                     os.rename(line["moved"], path)
             elif line["was"] in ("folder", "around"):
@@ -53,12 +54,21 @@ def undo(place: Path) -> dict[str, str]:
                 _file(path, place / line["copy"], line)
         except OSError as error:
             failed[path] = f"{type(error).__name__}: {error.strerror or error}"
-    for path, line in sorted(folders.items(), reverse=True):  # inner ones first
-        with suppress(OSError):
-            if "mode" in line:
-                os.chmod(path, line["mode"])
-            os.utime(path, ns=tuple(line["times"][:2]))
+    _settle(folders)
+    with suppress(OSError):  # undone once more, it would undo what others have done since
+        os.replace(place / JOURNAL, place / "undone")
     return failed
+
+
+def _settle(folders: dict[str, Mapping[str, Any]], top: str = "") -> None:
+    """Give folders their modes and times, when all in them is as it was: all of them, or those at and below one."""
+    for path in sorted(folders, reverse=True):  # inner ones first
+        if not top or path == top or path.startswith(os.path.join(top, "")):
+            line = folders.pop(path)
+            with suppress(OSError):
+                if "mode" in line:
+                    os.chmod(path, line["mode"])
+                os.utime(path, ns=tuple(line["times"][:2]))
 
 
 def _remove(path: str) -> None:
@@ -91,6 +101,7 @@ def _file(path: str, copy: Path, line: Mapping[str, Any]) -> None:
         return  # nobody has touched it
     if about is not None and not stat.S_ISREG(about.st_mode):
         _remove(path)
+        about = None
     os.makedirs(os.path.dirname(path), exist_ok=True)
     if about is not None and not os.access(path, os.W_OK):
         os.chmod(path, stat.S_IMODE(about.st_mode) | stat.S_IWUSR)
