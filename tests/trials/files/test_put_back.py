@@ -11,9 +11,16 @@ import time
 import prepared
 import pytest
 
-# What the program's own run leaves is noted when it ends, in a folder that does not count.
+# What the program's own run leaves is noted when it ends, in a folder that does not count. It is read as compiled code
+# reads it: to read files is an act of the program, too.
 NOTES = """
-import atexit, json, os, stat
+import atexit, ctypes, json, os
+_open = ctypes.CDLL(None).open
+def _contents(path):
+    number = _open(path.encode(), 0)
+    text = os.read(number, 10**6)
+    os.close(number)
+    return text.hex()
 def _note():
     note = os.path.join(os.environ["NOTES"], "left.json")
     if os.path.exists(note): return
@@ -22,7 +29,7 @@ def _note():
         for folder, folders, files in os.walk(top):
             for path in [folder, *(os.path.join(folder, one) for one in files)]:
                 about = os.stat(path)
-                text = open(path, "rb").read().hex() if os.path.isfile(path) else ""
+                text = _contents(path) if os.path.isfile(path) else ""
                 left[path] = [about.st_mode, about.st_mtime_ns, text]
     json.dump(left, open(note, "w"))
 atexit.register(_note)
@@ -59,7 +66,7 @@ for step in range(9):
 @pytest.fixture
 def place(tmp_path):
     """Folders for the program, what it writes elsewhere, our notes, and temporary files."""
-    for name in ("work", "work/images", "outside", "notes", "tmp"):
+    for name in ("work", "work/images", "outside", "tmp", "tmp/notes"):
         (tmp_path / name).mkdir()
     for name in ("old.txt", "removed_later.txt", "last_year.pt", "private.txt"):
         (tmp_path / "work" / name).write_text(f"precious {name}")
@@ -72,7 +79,7 @@ def command(*options):
 
 
 def environment(place):
-    named = {"NOTES": place / "notes", "OUTSIDE": place / "outside", "TMPDIR": place / "tmp"}
+    named = {"NOTES": place / "tmp" / "notes", "OUTSIDE": place / "outside", "TMPDIR": place / "tmp"}
     return {**os.environ, **{name: str(path) for name, path in named.items()}}
 
 
@@ -87,7 +94,7 @@ def explained(place, *options):
 
 
 def left(place):
-    return json.loads((place / "notes" / "left.json").read_text())
+    return json.loads((place / "tmp" / "notes" / "left.json").read_text())
 
 
 def now(place):
@@ -95,7 +102,11 @@ def now(place):
     for top in ("work", "outside"):
         for path in [place / top, *(place / top).rglob("*")]:
             about = path.stat()
-            found[str(path)] = [about.st_mode, about.st_mtime_ns, path.read_bytes().hex() if path.is_file() else ""]
+            text = ""
+            if path.is_file():
+                with open(path, "rb") as file:
+                    text = file.read(10**6).hex()
+            found[str(path)] = [about.st_mode, about.st_mtime_ns, text]
     return found
 
 
@@ -112,18 +123,16 @@ def test_a_training_script_is_tried_and_all_its_files_are_as_they_were(place):
     assert now(place) == left(place)
     assert (place / "work" / "last_year.pt").read_text() == "precious last_year.pt"  # only the fixed program came there
     assert not document["not_tried"] and not [note for note in document["notes"] if "chang" in note]
-    assert [one.name for one in (place / "tmp").iterdir() if not one.name.startswith("torchinductor")] == []
+    assert [one.name for one in (place / "tmp").iterdir() if not one.name.startswith("torchinductor")] == ["notes"]
 
 
 ENDS = {
     "hangs": ("if step == 2: time.sleep(600)", "4"),
     "is killed": ("if step == 2: os.kill(os.getpid(), 9)", "60"),
-    "leaves": ("if step == 2: os._exit(7)", "60"),
-    "takes memory": ("if step == 2: kept = [bytearray(10**9) for _ in range(4)]; time.sleep(60)", "60"),
 }
 
 
-@pytest.mark.parametrize("how", ["hangs", "is killed"])
+@pytest.mark.parametrize("how", ENDS)
 def test_files_are_put_back_however_the_trial_ends(place, how):
     code, seconds = ENDS[how]
     write(place, TRAIN.replace("#HERE", code))
@@ -134,7 +143,7 @@ def test_files_are_put_back_however_the_trial_ends(place, how):
 
 def test_files_are_put_back_where_the_one_who_tries_is_killed(place):
     """The trial notices that it is alone."""
-    sign = place / "notes" / "there"
+    sign = place / "tmp" / "notes" / "there"
     code = f"if step == 2:\n        open({str(sign)!r}, 'w').close(); time.sleep(600)"
     write(place, TRAIN.replace("#HERE", code))
     whole = [*command("--try-seconds", "100", "train.py")]
@@ -233,14 +242,13 @@ def test_what_cannot_be_put_back_is_not_run_again(place, what):
     write(place, twice(before))
     document, _said = explained(place, "train.py")
     assert document["not_tried"].startswith(why), document["not_tried"]
-    if what != "large":  # which would take long to be noted
-        assert now(place) == left(place)
+    assert now(place) == left(place)
 
 
 def test_a_file_that_only_the_fixed_program_would_overwrite_and_that_is_too_large_stops_it(place):
     with open(place / "work" / "large.bin", "wb") as file:
         file.truncate(600_000_000)
-    write(place, twice("open('x', 'w')", "open('large.bin', 'wb').write(b'x')").replace(NOTES, ""))
+    write(place, twice("open('x', 'w')", "open('large.bin', 'wb').write(b'x')"))
     document, _said = explained(place, "--try-seconds", "120", "train.py")
     tried = fixes(document)[0]["tried"]
     assert tried["ok"] is None and tried["why"].startswith("it would overwrite more than 512 MB (`")
@@ -279,14 +287,13 @@ def test_workers_that_write_and_buffers_that_are_not_written_yet(place):
             "class Data(Dataset):\n"
             "    def __len__(self): return 4\n"
             "    def __getitem__(self, n):\n"
-            "        open(f'item{n}.txt', 'a').write('x'); return torch.ones(1)\n"
-            "for _ in DataLoader(Data(), num_workers=2): pass",
+            "        open(f'item{n}.txt', 'a').write('x'); return n\n"
+            "for _ in DataLoader(Data(), num_workers=2, collate_fn=list): pass",
             "log.write('end')",
         ),
     )
-    document, said = explained(place, "--try-seconds", "120", "train.py")
-    assert fixes(document)[0]["tried"]["ok"], said
-    assert now(place) == left(place) or (place / "work" / "open.txt").read_text() == "begin "
+    document, _said = explained(place, "--try-seconds", "120", "train.py")
+    assert fixes(document)[0]["tried"]["ok"], fixes(document)[0]["tried"]
     assert (place / "work" / "item0.txt").read_text() == "x"
     assert (place / "work" / "open.txt").read_text() == "begin "
 
