@@ -178,7 +178,7 @@ def run(job: Job, ran: Ran, rerun: Rerun, limits: Limits, cancelled: Callable[[]
     folder = Path(job.account).parent
     file, temporary = folder / "job.json", folder / "tmp"
     left = replace(ran.left, folder=rerun.folder)
-    job = replace(job, begins_from=left.begins_from, must_keep=ran.must_keep)
+    job = replace(job, begins_from=list(left.begins_from), must_keep=ran.must_keep)
     file.write_text(job.to_json(), encoding="utf-8")
     temporary.mkdir()
     changed = left.changed() if ran.must_keep else ""

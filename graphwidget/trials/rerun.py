@@ -100,7 +100,7 @@ class Job:
     account: str
     lineage: Literal["", "alone", "too"] = ""
     nonfinite: bool = False
-    begins_from: Sequence[str] = ()
+    begins_from: Sequence[str] = field(default_factory=list)
     must_keep: bool = True
 
     @property
