@@ -414,6 +414,7 @@ class Tracker:
                 self.notebook,
                 self.retention.all(),
                 dict(self.failures.scenes),
+                cyclic=self.log.cyclic.alive(),
                 **self.write_recorder.seen_at_steps(),
             )
 

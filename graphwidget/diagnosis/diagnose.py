@@ -38,6 +38,7 @@ from graphwidget.diagnosis.findings.silences import (
 )
 from graphwidget.diagnosis.findings.silences.clips import loop_order, scaled_clip, used_up
 from graphwidget.diagnosis.findings.silences.constants import gradients, measured_terms, penalties, terms
+from graphwidget.diagnosis.findings.silences.hooks import unrun
 from graphwidget.diagnosis.findings.silences.steps import (
     cleared_early,
     closure,
@@ -62,7 +63,16 @@ from graphwidget.diagnosis.source.fitting import checked, made_once_run_often, w
 from graphwidget.diagnosis.wording import by_anomaly_mode, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Record, Scene, TextEdit, torch_messages
 
-__all__ = ["DETECTORS", "EXPLANATIONS", "diagnose", "may_have_constant_terms", "of_call", "of_run", "reason_of"]
+__all__ = [
+    "DETECTORS",
+    "EXPLANATIONS",
+    "diagnose",
+    "may_have_constant_terms",
+    "may_have_unrun_hooks",
+    "of_call",
+    "of_run",
+    "reason_of",
+]
 
 MOST_FIXES = 3
 
@@ -135,6 +145,7 @@ DETECTORS: tuple[Detector, ...] = (
     scaled_clip.find,
     used_up.find,
     custom.find,
+    unrun.find,
     none_grads.of_reads,
     inplace.would_fail,
 )
@@ -192,6 +203,12 @@ def _of_one_cause(findings: list[Finding]) -> Iterator[Finding]:
 def may_have_constant_terms(record: Record) -> bool:
     """Return whether another run, which measures where values leave the graph, may find that a term is a constant."""
     return measured_terms.may_be_there(seen_from_main(with_numbers(record)))
+
+
+@room
+def may_have_unrun_hooks(record: Record) -> bool:
+    """Return whether another run, which watches the backward hooks, may find that some never ran."""
+    return unrun.may_be_there(seen_from_main(with_numbers(record)))
 
 
 def _is_about_a_pile(finding: Finding, piled: tuple[str, ...]) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source.paths import local, root_of
+from graphwidget.diagnosis.source.paths import local, root_of, within
 from graphwidget.model import BackwardCall, CellRun, Place, Record, TensorRef, Value, cut
 
 __all__ = [
@@ -136,7 +136,7 @@ def opening(n: int) -> str:
     return number(n).capitalize()
 
 
-_HIDDEN = re.compile(r".*\.(?:__closure__|gi_frame)\[(\w+)\](.*)")
+_HIDDEN = re.compile(r".*\.(?:__closure__|__defaults__|gi_frame)\[(\w+)\](.*)")
 
 
 def is_hidden(path: str) -> bool:
@@ -147,7 +147,7 @@ def is_hidden(path: str) -> bool:
 def spoken(path: str) -> str:
     """A path as a sentence writes it: ``h`` for ``step:h``, ``gen.gi_frame[h]``, ``f.__closure__[h]``."""
     hidden = _HIDDEN.fullmatch(path)
-    return hidden[1] + hidden[2] if hidden else local(path).split(" -> ", 1)[0]
+    return within(hidden[2], hidden[1]) if hidden else local(path).split(" -> ", 1)[0]
 
 
 def lasting_name(record: Record, paths: tuple[str, ...]) -> str:

@@ -371,6 +371,8 @@ class Record:
     not finite. `false_flags`: what was to be frozen by an attribute that torch does not read. `moved_while_frozen`:
     parameters that steps changed though they require no grad. `empty_groups`: groups of optimizers that have lost
     their parameters.
+    `cyclic`: n of a call -> names of leaves that refer to themselves since then, through a `.grad` with a graph
+    (empty: without a name). Only the first calls of each line are looked at.
     `lineage`: where values left the graph, if the program has run once more to measure that.
     """
 
@@ -393,4 +395,5 @@ class Record:
     false_flags: tuple[FalseFlag, ...] = ()
     moved_while_frozen: tuple[MovedWhileFrozen, ...] = ()
     empty_groups: tuple[EmptyGroup, ...] = ()
+    cyclic: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     lineage: Lineage | None = None

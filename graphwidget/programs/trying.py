@@ -18,8 +18,10 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
+from graphwidget.capture.flow.hooks.unrun import UnrunHooks
 from graphwidget.capture.flow.lineage import LineageMode
 from graphwidget.capture.flow.nonfinite_steps import NonFiniteFlow
 from graphwidget.diagnosis.diagnose import diagnose
@@ -104,7 +106,15 @@ class _Watch:
         tracker.log.begins = self._before_call
         if self._job.lineage:
             finite = NonFiniteFlow(lambda number: _made_at(tracker, number)) if self._job.nonfinite else None
-            self._mode = LineageMode(lambda: lines_of(tracker), tracker.write_recorder.watched.name, finite)
+            frames = tracker.provenance.cell_frames
+            name = tracker.write_recorder.watched.name
+            self._mode = LineageMode(lambda: lines_of(tracker), name, finite, lambda: frames(sys._getframe()))
+            self._hooks = UnrunHooks(
+                lambda: lines_of(tracker),
+                lambda code: _line_of(tracker, code),
+                self._mode.frozen_at,
+            )
+            self._hooks.begin()
             self._mode.begin()
         _thread.start_new_thread(self._wait, ())
 
@@ -123,6 +133,7 @@ class _Watch:
             if not any(getattr(one, "requires_grad", True) for one in _each(outputs)):
                 self._no_graph = self._lineage(n, outputs)
             self._mode.called(n, outputs)
+            self._hooks.called(n)
         self._values.append(_value(outputs))
 
     def stop(self, ended: str, tracker: Any) -> None:
@@ -169,7 +180,9 @@ class _Watch:
 
     def _lineage(self, call: int | None, outputs: Any = (), inputs: Sequence[Any] = ()) -> Lineage:
         frames = self._tracker.provenance.cell_frames(sys._getframe())
-        return self._mode.measured(call, outputs, frames, inputs) if self._mode is not None else Lineage(call)
+        if self._mode is None:
+            return Lineage(call)
+        return replace(self._mode.measured(call, outputs, frames, inputs), hooks=self._hooks.found())
 
     def _by_place(self, tracker: Any) -> dict[str, list[float]]:
         found: dict[str, list[float]] = {}
@@ -184,6 +197,16 @@ class _Watch:
 def lines_of(tracker: Any) -> tuple[TextLine, ...]:
     """The lines of the user's own code that are running, the innermost first."""
     return _text_lines(tracker.provenance.where(sys._getframe(1)))
+
+
+def _line_of(tracker: Any, code: CodeType) -> TextLine | None:
+    """The first line of a function of the user's own; None: it is another's."""
+    book = tracker.provenance.book
+    scope = book.scope(code)
+    if scope is None:
+        return None
+    place = book.line_at(scope.base + code.co_firstlineno)
+    return TextLine(place.cell, place.file, place.line) if place.line is not None else None
 
 
 def _made_at(tracker: Any, number: int) -> tuple[TextLine, ...]:

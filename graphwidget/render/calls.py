@@ -66,6 +66,8 @@ def _did(call: BackwardCall) -> str:
     """``ran 4 nodes, freed 2 saved tensors (24 B)``."""
     if call.result == "raised":
         return f"raised at {call.failed_node}" if call.failed_node else "raised"
+    if not call.executed_count:  # a call runs one node at least
+        return "ran; which nodes is not known"
     ran, freed = count(call.executed_count, "node"), count(call.freed_slots, "saved tensor")
     return f"ran {ran}, freed {freed} ({bytes_text(call.freed_bytes)})"
 

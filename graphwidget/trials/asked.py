@@ -11,10 +11,10 @@ from typing import NamedTuple
 import psutil
 
 from graphwidget.diagnosis.wording import without_gradients
-from graphwidget.model import Finding, Record
+from graphwidget.model import Finding
 from graphwidget.trials.attempt import Ran
 from graphwidget.trials.effects import Done, Effects
-from graphwidget.trials.lineage import wants_lineage, with_lineage
+from graphwidget.trials.lineage import wants_cuts, wants_lineage, with_lineage
 from graphwidget.trials.rerun import Rerun
 from graphwidget.trials.trial import Trials, can_be_tried, try_fixes
 
@@ -74,9 +74,11 @@ class Asked:
         done = self.effects.end()
         ran = replace(ran, left=done.left, must_keep=not self.wanted)
         lost = _lost(ran, tries)
+        # Hooks alone are no reason to say that something is not known, if nothing failed.
+        matters = tries or bool(ran.errors) or wants_cuts(ran)
         why_not = self._why_not(ran, done, lost, tries)
         if why_not:
-            return Tried(findings, why_not)
+            return Tried(findings, why_not if matters else "")
         count, notes = 0, []
 
         def say(fix: str) -> None:
@@ -86,14 +88,15 @@ class Asked:
 
         try:
             if wants:
-                what = "stop to be finite" if ran.record.nonfinite else "leave the graph"
-                print(f"graphwidget: the program runs again, to measure where values {what}", file=sys.stderr)
+                what = f"where values {'stop to be finite' if ran.record.nonfinite else 'leave the graph'}"
+                what = what if wants_cuts(ran) else "which backward hooks are called"
+                print(f"graphwidget: the program runs again, to measure {what}", file=sys.stderr)
                 ran, files = with_lineage(ran, self.seconds)
                 findings = tuple(ran.findings)
                 notes += files.notes
                 if files.why_not:  # and so it would be in each trial
                     why = f"{lost}: the program was to run again, but {files.why_not}."
-                    return Tried(findings, why, tuple(notes))
+                    return Tried(findings, why if matters else "", tuple(notes))
             tried = try_fixes(ran, Trials(self.seconds, say, note=notes.append))
             return Tried(tried, "", tuple(dict.fromkeys(notes)))
         except Exception as error:  # the answer is worth more than the trials
@@ -125,14 +128,16 @@ class Asked:
 
 def _lost(ran: Ran, tries: bool) -> str:
     """What there is not, if the program does not run again."""
-    return "No fix was tried" if tries else f"{_measured(ran.record)} was not measured"
+    return "No fix was tried" if tries else f"{_measured(ran)} was not measured"
 
 
-def _measured(record: Record) -> str:
+def _measured(ran: Ran) -> str:
     """What a run for the measurement would show."""
-    if record.nonfinite:
-        return f"Which step first wrote {record.nonfinite[0].value} into parameters"
-    return f"Which lines keep gradients from {without_gradients(record) or 'parameters'}"
+    if ran.record.nonfinite:
+        return f"Which step first wrote {ran.record.nonfinite[0].value} into parameters"
+    if not wants_cuts(ran):
+        return "Whether a backward hook was never called"
+    return f"Which lines keep gradients from {without_gradients(ran.record) or 'parameters'}"
 
 
 def memory_of_this_process() -> int:

@@ -10,18 +10,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from graphwidget.diagnosis.diagnose import diagnose, may_have_constant_terms
+from graphwidget.diagnosis.diagnose import diagnose, may_have_constant_terms, may_have_unrun_hooks
 from graphwidget.diagnosis.reuse.reuse import call_at
 from graphwidget.model import (
     FrozenModule,
     Lineage,
+    MeasuredConstant,
     MeasuredCut,
     MeasuredEmptied,
+    MeasuredHook,
     MeasuredLate,
     MeasuredLeaf,
     MeasuredNonFinite,
     MeasuredTerm,
     MeasuredZeros,
+    PlainInput,
     TextLine,
 )
 from graphwidget.trials.attempt import MEMORY, START, Ran, run
@@ -30,12 +33,17 @@ from graphwidget.trials.files.kept import PutBack
 from graphwidget.trials.rerun import Job
 from graphwidget.trials.supervised import Limits
 
-__all__ = ["wants_lineage", "with_lineage"]
+__all__ = ["wants_cuts", "wants_lineage", "with_lineage"]
 
 SECONDS = 10.0  # that it may take, if the program itself took less than a quarter of that
 
 
 def wants_lineage(ran: Ran) -> bool:
+    """Whether another run may tell more: where values left the graph, or which backward hooks never ran."""
+    return wants_cuts(ran) or may_have_unrun_hooks(ran.record)
+
+
+def wants_cuts(ran: Ran) -> bool:
     """Whether a finding depends on which line cut the graph, or made gradients zero or no finite numbers."""
     no_graph = any(failed_by_a_cut(finding, call_at(ran.record.calls, finding.call)) for finding in ran.findings)
     steps = ran.record.starved or ran.record.idle or ran.record.nonfinite
@@ -119,6 +127,8 @@ def _read(fields: Mapping[str, Any]) -> Lineage:
         terms,
         late,
         tuple(map(_emptied, fields["emptied"])),
+        tuple(map(_hook, fields["hooks"])),
+        tuple(map(_constant, fields["constants"])),
     )
 
 
@@ -130,6 +140,18 @@ def _nonfinite(one: Mapping[str, Any]) -> MeasuredNonFinite:
 def _emptied(one: Mapping[str, Any]) -> MeasuredEmptied:
     lines = {name: _lines(one, name) for name in ("cleared", "stepped")}
     return MeasuredEmptied(**{**one, **lines, "paths": tuple(one["paths"])})
+
+
+def _hook(one: Mapping[str, Any]) -> MeasuredHook:
+    lines = {name: _lines(one, name) for name in ("lines", "called", "frozen")}
+    plain = PlainInput(**one["plain"]) if one["plain"] is not None else None
+    return MeasuredHook(
+        **{**one, **lines, "hook": TextLine(**one["hook"]), "calls": tuple(one["calls"]), "plain": plain}
+    )
+
+
+def _constant(one: Mapping[str, Any]) -> MeasuredConstant:
+    return MeasuredConstant(**{**one, "lines": _lines(one), "beside": tuple(map(tuple, one["beside"]))})
 
 
 def _cuts(found: list[Mapping[str, Any]]) -> tuple[MeasuredCut, ...]:

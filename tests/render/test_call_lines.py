@@ -13,7 +13,7 @@ from graphwidget.render.calls import call_lines
 def call(n: int, line: int = 7, iteration: int | None = None, **other: object) -> BackwardCall:
     place = Place(3, line, "loss.backward()", 3, line, "loss.backward()", iteration, run=2)
     plain = BackwardCall(n, place, "backward", False, False, (), (), result="ok", executed_count=4, freed_slots=2)
-    return replace(plain, freed_bytes=24, **other)
+    return replace(plain, **{"freed_bytes": 24, **other})
 
 
 def lines(calls: list[BackwardCall]) -> list[str]:
@@ -30,6 +30,11 @@ def test_equal_calls_of_a_loop_are_one_line() -> None:
 def test_one_call_is_written_as_it_is() -> None:
     assert lines([call(0)]) == [f"1  In[3]:7  {TOLD}"]
     assert lines([call(4, iteration=2)]) == [f"5  In[3]:7, iteration 2  {TOLD}"]
+
+
+def test_a_call_whose_nodes_are_not_known_does_not_say_that_it_ran_none() -> None:
+    unknown = call(0, executed_count=0, freed_slots=0)
+    assert lines([unknown]) == ["1  In[3]:7  loss.backward()  ran; which nodes is not known"]
 
 
 def test_what_differs_gets_a_line_of_its_own() -> None:

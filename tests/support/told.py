@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from graphwidget.capture.flow.lineage import LineageMode
+from graphwidget.capture.flow.operands import tensors_in
 from graphwidget.capture.flow.zero_gradients import ZeroFlow
 from graphwidget.capture.tracker import Tracker
 from graphwidget.diagnosis.diagnose import diagnose
@@ -51,11 +53,20 @@ def with_lineage(*cells: str) -> tuple[Finding, ...]:
     patched = ((torch.optim.Optimizer, "__init__"), (torch.optim.Optimizer, "zero_grad"), (nn.Parameter, "__new__"))
     before = [(owner, name, getattr(owner, name)) for owner, name in patched]
     modes: list[LineageMode] = []
+    no_graph: list[Lineage] = []
 
     def begins(tracker: Tracker) -> Callable[[int, Any], None]:
-        modes.append(LineageMode(lambda: lines_of(tracker), tracker.write_recorder.watched.name))
+        frames = tracker.provenance.cell_frames
+        name = tracker.write_recorder.watched.name
+        modes.append(LineageMode(lambda: lines_of(tracker), name, None, lambda: frames(sys._getframe())))
         modes[0].begin()
-        return modes[0].called
+
+        def called(n: int, outputs: Any) -> None:
+            if not any(one.requires_grad for one in tensors_in((outputs,))):
+                no_graph[:] = [modes[0].measured(n, outputs)]
+            modes[0].called(n, outputs)
+
+        return called
 
     try:
         record = _run(cells, {}, begins)[0]
@@ -63,7 +74,7 @@ def with_lineage(*cells: str) -> tuple[Finding, ...]:
         modes[0].end()
         for owner, name, value in before:
             setattr(owner, name, value)
-    return diagnose(replace(record, lineage=modes[0].measured(None)))
+    return diagnose(replace(record, lineage=no_graph[0] if no_graph else modes[0].measured(None)))
 
 
 def held(optimizer: Any) -> list[Any]:

@@ -4,6 +4,7 @@ import pytest
 import records
 
 from graphwidget.model import Finding, Fix, Record, Snapshot, StarvedParameters, TextEdit
+from graphwidget.trials import lineage
 from graphwidget.trials.asked import Asked
 from graphwidget.trials.attempt import Ran
 from graphwidget.trials.effects import Done
@@ -52,6 +53,13 @@ def test_of_a_program_without_fixes_it_is_said_what_was_not_measured():
 @pytest.mark.parametrize("wanted", [None, False])
 def test_nothing_is_said_where_nothing_would_be_tried(wanted):
     assert said(starved=(), wanted=wanted) == ""
+
+
+@pytest.mark.parametrize(("errors", "words"), [((), ""), ((None,), "Whether a backward hook was never called")])
+def test_of_hooks_alone_something_is_said_only_if_the_program_failed(monkeypatch, errors, words):
+    monkeypatch.setattr(lineage, "may_have_unrun_hooks", lambda record: True)
+    ran = Ran(Rerun("train.py"), Record(Snapshot()), (), errors, 1, 0.5)
+    assert Asked(None, ran.rerun, Starts(STARTED)).tried(ran).why_not.startswith(words or "\0") is bool(words)
 
 
 WRITES = "the program writes files (best.pt)"

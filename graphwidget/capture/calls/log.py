@@ -29,6 +29,7 @@ from graphwidget.capture.calls.counting.models import CountedCall, Model
 from graphwidget.capture.calls.counting.policy import CallPolicy
 from graphwidget.capture.calls.counting.recognition import Recognition
 from graphwidget.capture.calls.counting.steady import SteadyCalls
+from graphwidget.capture.calls.cyclic_grads import CyclicGrads
 from graphwidget.capture.calls.graph_reader import GraphReader
 from graphwidget.capture.calls.hues import Hues
 from graphwidget.capture.calls.inner import InnerCalls
@@ -120,6 +121,7 @@ class CallLog:
         self.hues = Hues()
         self.inner = InnerCalls(provenance)
         self.steady = SteadyCalls(self)
+        self.cyclic = CyclicGrads(identity)
         self.count = 0
         self.running: dict[int, PendingCall] = {}
         self._layer: ti.Layer = {}  # what is around the engine while calls are recorded
@@ -293,6 +295,8 @@ class CallLog:
             return
         self.running.pop(pending.n, None)
         self.around(True)
+        if error is None:
+            self.cyclic.called(pending, outputs)
         if pending.model is not None and error is None:
             self.count_like(pending, pending.model)
             return

@@ -5,9 +5,7 @@ An operation that is given a value with a graph and returns one without is a *cu
 the cuts behind it, and the frozen parameters that it was made from. So for the root of a call that fails, the lines
 that left it without a graph are known, however the program is written.
 
-What this package reads of tensors meanwhile it reads with modes switched off (`torch_internals.quiet`).
-
-This costs several times what the operations cost. So it is used only where a program runs once more for that purpose.
+What this package reads of tensors meanwhile it reads with modes off (`torch_internals.quiet`). All this costs much.
 """
 
 from __future__ import annotations
@@ -25,8 +23,10 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from graphwidget.capture.flow.cuts import MOST_BEHIND, Behind, Cut, as_measured, last_first, taken
 from graphwidget.capture.flow.emptied import EmptiedGradients
-from graphwidget.capture.flow.fresh_leaves import FreshLeaves, is_fresh, shares_memory
-from graphwidget.capture.flow.late_leaves import LateLeaves
+from graphwidget.capture.flow.leaves.constants import Constants, Frames
+from graphwidget.capture.flow.leaves.copies import SAME, Copies
+from graphwidget.capture.flow.leaves.fresh_leaves import FreshLeaves, is_fresh, shares_memory
+from graphwidget.capture.flow.leaves.late_leaves import LateLeaves
 from graphwidget.capture.flow.named_modules import modules_of
 from graphwidget.capture.flow.nonfinite_steps import NonFiniteFlow
 from graphwidget.capture.flow.numbers import carrying, cuts_in, numbers_in
@@ -41,7 +41,6 @@ __all__ = ["LineageMode"]
 _MOST_CUTS = 500  # places and operations, in all
 _MOST_LOOKS = 30  # times that the leaves behind one cut are looked up
 _MOST_NUMBERS = 1000  # numbers of which it is remembered what they were taken from
-_SAME = ("detach", "data", "clone", "__deepcopy__")  # the result has the values of a leaf
 _AS_ARRAYS = ("numpy", "__array__", "__dlpack__")
 _CARRYING = ("item", "tolist")  # `__float__` may return a float itself and nothing else
 _AS_NUMBERS = (*_CARRYING, "__float__", "__int__", "__bool__")
@@ -60,16 +59,19 @@ class LineageMode(TorchFunctionMode):
         The name of a leaf; empty: it has none, or none is known yet.
     finite
         What measures where values stop to be finite; None: nothing does.
+    frames
+        The frames of the user's own code that are running, the innermost first.
     """
 
-    def __init__(self, lines: Lines, name: Callable[[Any], str], finite: NonFiniteFlow | None = None) -> None:
+    def __init__(
+        self, lines: Lines, name: Callable[[Any], str], finite: NonFiniteFlow | None = None, frames: Frames = tuple
+    ) -> None:
         super().__init__()
         self._lines, self._name, self._finite = lines, name, finite
         self._behind = WeakTensorKeyDictionary()  # of values without a graph
         self._went_into = WeakTensorKeyDictionary()  # value, with or without a graph -> the cuts that it depends on
         self._chose = WeakTensorKeyDictionary()  # the same, where it depends on them only by what indices chose
-        self._same = WeakTensorKeyDictionary()  # `w.detach()`, `w.data` -> the leaf
-        self._copied = WeakTensorKeyDictionary()  # leaf -> a leaf whose values were copied into it
+        self._copies = Copies()
         self._cuts: dict[tuple[tuple[TextLine, ...], str, bool], Cut] = {}  # True: of leaves that were reached
         self._numbers: dict[float, Cut] = {}
         self._ran = 0
@@ -83,6 +85,7 @@ class LineageMode(TorchFunctionMode):
         self._fresh = FreshLeaves(self._optimizers)
         self._singles = SingleValues(lines, self._look, lambda one: self._behind.get(one, Behind()))
         self._late = LateLeaves(lines)
+        self._constants = Constants(lines, frames)
         self._emptied = EmptiedGradients(lines, name, self._optimizers)
         self._cleared: list[weakref.ref[Any]] = []  # whose gradients were cleared since the last call
 
@@ -101,6 +104,7 @@ class LineageMode(TorchFunctionMode):
     def called(self, n: int, outputs: Any = ()) -> None:
         """The backward call n on these begins, and it is not the one that is asked for."""
         self._cleared.clear()
+        self._constants.called()
         self._emptied.called(n)
         self._zero_flow.before_call(n, outputs)
         if self._finite is not None:
@@ -198,6 +202,7 @@ class LineageMode(TorchFunctionMode):
             self._emptied.after(changing)
             if name_of(func) in _AS_NUMBERS:
                 return self._number(name_of(func), given, with_graph, result)
+            self._constants.operation(name_of(func), args, kwargs, given, result)
             self._note(func, args, kwargs, given, with_graph, result)
         except Exception:  # a tensor of a kind of its own: what is not known is not told
             pass
@@ -232,8 +237,8 @@ class LineageMode(TorchFunctionMode):
         self._late.operation(by, given, every)
         outputs = [one for one in every if not one.requires_grad]
         into = (by.endswith("_") and not by.endswith("__")) or by == "__setitem__"
-        if by in _SAME or by == "copy_":
-            self._note_copies(by, args, every)
+        if by in SAME or by == "copy_":
+            self._copies.note(by, args, every)
         if len(every) == len(given) > len(outputs) > 0:
             return self._note_each(given, every)
         numbers = [one for one in given if not (with_graph and is_index(one))]
@@ -268,7 +273,7 @@ class LineageMode(TorchFunctionMode):
     def _note_write(self, by: str, given: list[Any]) -> bool:
         """Whether a leaf is written to, and takes only the values of what has a graph: ``w.data = x``."""
         into, values = given[0], [one for one in given[1:] if one.grad_fn is not None]
-        leaf = into if into.is_leaf and into.requires_grad else self._same.get(into, _gone)()
+        leaf = into if into.is_leaf and into.requires_grad else self._copies.same_as(into)
         writes = by == "data" or by == "__setitem__" or (by.endswith("_") and not by.endswith("__"))
         if not values or not writes or leaf is None or not shares_memory(into, leaf):
             return False
@@ -319,23 +324,6 @@ class LineageMode(TorchFunctionMode):
                 if one in known and not is_parameter(result):
                     known[result] = known[one]
 
-    def _note_copies(self, by: str, args: Any, results: list[Any]) -> None:
-        """A leaf got the values of another: by ``load_state_dict``, ``copy_`` or ``deepcopy``."""
-        source = self._leaf_of(args[1] if by == "copy_" else args[0])
-        if source is None or len(results) != 1:
-            return
-        if by in _SAME and not results[0].requires_grad:
-            self._same[results[0]] = weakref.ref(source)
-        elif (leaf := self._leaf_of(results[0])) is not None and leaf is not source:
-            self._copied[leaf] = weakref.ref(source)
-
-    def _leaf_of(self, value: Any) -> Any:
-        """The leaf that a tensor is, or whose plain values it has; None: it is something else."""
-        if isinstance(value, torch.Tensor) and value.requires_grad:
-            return value if value.is_leaf else None
-        ref = self._same.get(value)
-        return ref() if ref is not None else None
-
     def _cut(self, by: str, values: list[Any], *, into: bool) -> Cut:
         lines = self._lines()
         key = (lines, by, False)
@@ -359,7 +347,7 @@ class LineageMode(TorchFunctionMode):
             if not cut.names.get(id(leaf)):
                 cut.names[id(leaf)] = self._name(leaf)
             self._place(cut, leaf)
-            source = self._copied.get(leaf, _gone)()
+            source = self._copies.source_of(leaf)
             if source is not None and not cut.copies.get(id(source)):
                 cut.copies[id(source)] = self._name(source)
 
@@ -417,9 +405,7 @@ class LineageMode(TorchFunctionMode):
             behind |= self._behind.get(one, Behind())
         root = tuple(as_measured(cut, wanted) for cut in last_first(behind.cuts))
         meant = [one for ref in behind.frozen if (one := ref()) is not None and id(one) in wanted]
-        frozen = tuple(
-            FrozenModule(name, self._switched_off.get(first, ())) for name, first in modules_of(meant, frames)
-        )
+        frozen = tuple(FrozenModule(name, self.frozen_at(first)) for name, first in modules_of(meant, frames))
         asked = [*inputs]
         reached = self._begin_at(outputs) if asked else set[Cut]()
         everything = tuple(
@@ -439,12 +425,14 @@ class LineageMode(TorchFunctionMode):
             self._singles.terms(),
             self._late.behind(tensors_in((outputs,)), asked),
             self._emptied.found(),
+            constants=self._constants.behind(tensors_in((outputs,))),
         )
+
+    def frozen_at(self, parameter: Any) -> tuple[TextLine, ...]:
+        """The lines that switched a parameter off."""
+        return self._switched_off.get(parameter, ())  # type: ignore[no-any-return]
 
     def _wanted(self) -> set[int]:
         """The ids of the parameters that the optimizer of this call trains."""
         asked = [one for ref in self._cleared if (one := ref()) is not None] or list(self._optimizers)
         return {id(parameter) for one in asked for group in one.param_groups for parameter in group["params"]}
-
-
-def _gone() -> None: ...

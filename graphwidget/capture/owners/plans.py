@@ -38,6 +38,7 @@ from graphwidget.capture.owners.spelling import (
     by_attribute,
     by_child,
     by_closure,
+    by_default,
     by_frame,
     by_index,
     by_key,
@@ -261,7 +262,8 @@ def of_optimizer(parts: list[Callable[[Any], list[Reader]]], o: Any) -> list[Rea
 
 
 def of_class(o: Any) -> list[Reader]:
-    values = [(k, v) for k, v in class_dict(o).items() if not k.startswith("__") or k in READABLE_DUNDERS]
+    named = class_dict(o).items()
+    values = [(k, v) for k, v in named if k[:2] != "__" or k in READABLE_DUNDERS or type(v) is types.FunctionType]
     return [Reader(iter(values), by_attribute, "attribute")]
 
 
@@ -277,9 +279,10 @@ def of_function(o: types.FunctionType) -> list[Reader]:
         cells = [(n, c.cell_contents) for n, c in zip(o.__code__.co_freevars, o.__closure__, strict=True) if _full(c)]
         readers.append(Reader(iter(cells), by_closure, "closure"))
     if o.__defaults__:
-        readers.append(Reader(iter([("__defaults__", o.__defaults__)]), by_attribute, "attribute"))
+        last = o.__code__.co_varnames[: o.__code__.co_argcount][-len(o.__defaults__) :]
+        readers.append(Reader(zip(last, o.__defaults__, strict=False), by_default, "closure"))
     if o.__kwdefaults__:
-        readers.append(Reader(iter([("__kwdefaults__", o.__kwdefaults__)]), by_attribute, "attribute"))
+        readers.append(Reader(iter(list(o.__kwdefaults__.items())), by_default, "closure"))
     if o.__dict__:
         readers.append(Reader(iter(list(o.__dict__.items())), by_attribute, "attribute"))
     return readers

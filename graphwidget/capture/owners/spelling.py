@@ -21,6 +21,7 @@ __all__ = [
     "by_attribute",
     "by_child",
     "by_closure",
+    "by_default",
     "by_frame",
     "by_index",
     "by_key",
@@ -91,6 +92,11 @@ def by_child(item: Any, prefix: str, at_key: Any, owner: Any) -> tuple[str, bool
 
 def by_closure(prefix: str, key: Any, owner: Any) -> tuple[str, bool]:
     return f"{prefix}.__closure__[{key}]", False
+
+
+def by_default(prefix: str, key: Any, owner: Any) -> tuple[str, bool]:
+    """What an argument has by default, by the argument's name."""
+    return f"{prefix}.__defaults__[{key}]", False
 
 
 def by_frame(attribute: str, prefix: str, key: Any, owner: Any) -> tuple[str, bool]:

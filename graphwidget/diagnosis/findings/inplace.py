@@ -138,11 +138,12 @@ def would_fail(record: Record) -> Iterator[Finding]:
     retaining = [call for call in record.calls if call.retain_graph and call.result == "ok"]
     if not retaining and all(map(_is_step, record.writes)):
         return
-    ran = {uid for call in record.calls for uid in call.executed}
     for root in graph.roots[:MOST_ROOTS]:
         path = own_path(root)
-        if root.node < 0 or graph.uid[root.node] in ran or path is None or root.numel != 1 or root.known_as:
+        if root.node < 0 or path is None or root.numel != 1 or root.known_as:
             continue  # nobody intends to run a root that only an error keeps
+        if _ran(record, graph.uid[root.node], graph.seq[root.node]):
+            continue
         call = BackwardCall(
             n=len(record.calls),
             place=Place(None, None),
@@ -162,6 +163,10 @@ def would_fail(record: Record) -> Iterator[Finding]:
             yield _warning(record, path, index, tensor, writes, failing)
         elif writes and any(_waits_for(each, writes[-1], graph.uid[index]) for each in retaining):
             yield replace(_warning(record, path, index, tensor, writes, failing), severity="info")
+
+
+def _ran(record: Record, uid: int, seq: int) -> bool:
+    return any(uid in call.executed or call.ran_number(seq) for call in record.calls)
 
 
 def _waits_for(call: BackwardCall, write: Write, uid: int) -> bool:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from graphwidget.diagnosis.findings import notebook_keeps, piles, unrun
 from graphwidget.diagnosis.fixes.piles import cycles
 from graphwidget.diagnosis.reuse.loops import ENOUGH
-from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.wording import names
 from graphwidget.engine.what_if import bytes_held, reachable
 from graphwidget.model import BackwardCall, Finding, Kind, Owner, Record, bytes_text
@@ -28,21 +27,20 @@ def find(record: Record) -> Iterator[Finding]:
 
 def _cycles(record: Record) -> Iterator[Finding]:
     """`backward(create_graph=True)` gives leaves a `.grad` that refers back to them; C++ holds both for good."""
-    lines: dict[tuple[int | None, int | None], list[BackwardCall]] = defaultdict(list)
+    lines: dict[tuple[int | None, str | None, int | None], list[BackwardCall]] = defaultdict(list)
     for call in record.calls:
         if call.create_graph and call.api == "backward" and call.result == "ok":
-            lines[(call.place.cell, call.place.line)].append(call)
+            lines[(call.place.cell, call.place.file, call.place.line)].append(call)
     for calls in lines.values():
-        leaves = {leaf for call in calls for leaf in call.reached_uids}
         if len(calls) < ENOUGH:
             continue
-        last = calls[-1]
-        if cycles.clears_grads(Cells.of(record).text(last.place.cell), last):
-            continue
-        if len(leaves) < ENOUGH:  # the same leaves each time: their old .grad is replaced, or added to
+        kept = [call for call in calls if call.n in record.cyclic]
+        if len(kept) < ENOUGH:  # the same leaves each time: their old .grad is replaced, or added to
             yield from _added_up(record, calls)
             continue
-        grads = tuple(f"{path}.grad" for path in last.reached) or ("a leaf's .grad",)
+        paths = dict.fromkeys(path for call in kept for path in record.cyclic[call.n] if path)
+        grads = tuple(f"{path}.grad" for path in paths) or ("a leaf's .grad",)
+        last = calls[-1]
         yield Finding(
             "leak",
             "warning",

@@ -10,10 +10,16 @@ from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph import frozen, measured, own_functions
 from graphwidget.diagnosis.no_graph.applied import in_a_forward
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
-from graphwidget.diagnosis.no_graph.cutting import any_of
+from graphwidget.diagnosis.no_graph.cutting import CUTTING, any_of
 from graphwidget.diagnosis.no_graph.grad_mode import inference_mode, switched, unrecorded
 from graphwidget.diagnosis.no_graph.gradients import without_graph
 from graphwidget.diagnosis.no_graph.gradients.differentiated_again import differentiated_again
+from graphwidget.diagnosis.no_graph.leaves.constants import (
+    in_a_branch,
+    is_before_all_passes,
+    made_of_constants,
+    passed_before,
+)
 from graphwidget.diagnosis.no_graph.leaves.fresh_leaf import FreshLeaf, fresh_leaf, measured_leaf
 from graphwidget.diagnosis.no_graph.numbers.taken_out import taken_out
 from graphwidget.diagnosis.no_graph.origins import Origins
@@ -31,8 +37,10 @@ def explain(record: Record, call: BackwardCall) -> Finding:
     """Return the finding of a call on a tensor that does not require grad, with the responsible line."""
     name = _root(call)
     in_text = _cause(record, call, name)
-    numbers = taken_out(record, call, in_text)
-    found = [numbers] if numbers is not None else measured.causes(record, call, in_text, lambda c: cause_of(record, c))
+    found = made_of_constants(record, call, name, in_text)
+    if found is None:
+        numbers = taken_out(record, call, in_text)
+        found = [numbers] if numbers else measured.causes(record, call, in_text, lambda c: cause_of(record, c))
     cause = found[0]
     return Finding(
         "no_grad",
@@ -109,6 +117,11 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
     cut = _cut(record, origins, root, spot)
     if cut is not None and cut.place is not None and in_a_forward(record, cut.place):
         cut = None  # a `forward` is never recorded: what it is applied to decides
+    if cut is None or cut.fix.id in CUTTING.values():
+        cut = in_a_branch(record, call, name, origins, spot) or cut
+    unsure = cut is not None and not any(one.sure for one in origins.cuts(root, spot))
+    if cut is not None and unsure and is_before_all_passes(record, call, cut):
+        cut = None
     around = unrecorded.around_the_call(origins, call, root, spot)
     waiting = switched.by_a_generator(origins, made_of) if around is None else None
     inference = waiting or inference_mode.around_the_call(origins, call, name)
@@ -129,7 +142,7 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
         or unrecorded.from_a_library(origins, root, spot)
         or _compared(record, origins, root, spot)
         or own_functions.without_history(record, origins, root, spot)
-        or _unknown(origins, call, root, spot, made_of)
+        or _unknown(record, origins, call, root, spot, made_of)
     )
 
 
@@ -269,7 +282,9 @@ def _compared(record: Record, origins: Origins, root: ast.expr, spot: Spot, dept
     return None
 
 
-def _unknown(origins: Origins, call: BackwardCall, root: ast.expr, spot: Spot, made_of: list[str]) -> Cause:
+def _unknown(
+    record: Record, origins: Origins, call: BackwardCall, root: ast.expr, spot: Spot, made_of: list[str]
+) -> Cause:
     """Return the cause if no line is responsible. It claims that nothing requires grad only if that is known."""
     name = made_of[0]
     if origins.values.scene.grad_mode is False:
@@ -282,6 +297,13 @@ def _unknown(origins: Origins, call: BackwardCall, root: ast.expr, spot: Spot, m
         fix = Fix("unfreeze", "Make a parameter or an input with `requires_grad=True`.", False)
         return Cause(f"Nothing that `{name}` was made from requires grad.", fix, None)
     shown = name if name == UNNAMED else f"`{name}`"
+    if passed_before(record, call):
+        words = (
+            f"See what is different in this pass: {shown} may be made of a new tensor there, as `torch.zeros(1)` in a "
+            "branch or before a loop. Then make it of what the model returned: `out.sum() * 0`."
+        )
+        text = f"{_opening(name)} was made without a graph, and earlier passes of this line had one."
+        return Cause(f"{text} Which line left it, or made it new, is unknown.", Fix("find_the_cut", words, False), None)
     words = (
         f"Look at the `grad_fn` of what {shown} is made from, step by step. The cut comes right after the first that "
         "has one."

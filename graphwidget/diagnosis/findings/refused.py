@@ -27,6 +27,7 @@ from graphwidget.diagnosis.findings.refusals import (
 from graphwidget.diagnosis.findings.refusals.checks import checks
 from graphwidget.diagnosis.findings.refusals.gradients import assigned, complex_roots, without_formula
 from graphwidget.diagnosis.findings.refusals.leaves import written
+from graphwidget.diagnosis.findings.refusals.no_tensors import no_tensors
 from graphwidget.diagnosis.findings.refusals.optimizers import empty, scaler, sparse
 from graphwidget.diagnosis.findings.refusals.transformed import transforms
 from graphwidget.diagnosis.findings.refusals.user_code import hooks, missing_methods, own_code
@@ -62,7 +63,7 @@ def of_run(record: Record, run: CellRun) -> Finding | None:
         return None  # the error of a call that ran, which is told itself
     tell = next((tell for words, tell in _TELLERS if torch_messages.says(run.error, words)), None)
     found = missing_methods.of_cell(failure) or (tell(failure) if tell is not None else None)
-    found = found or scaler.of_line(failure) or checks.of_line(failure)
+    found = found or no_tensors.of_line(failure) or scaler.of_line(failure) or checks.of_line(failure)
     found = found or own_code.of_function(failure) or unexplained.of_refused(record, run)
     return with_module(found, failure) if found is not None else None
 

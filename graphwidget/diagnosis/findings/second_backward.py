@@ -9,7 +9,7 @@ from dataclasses import replace
 from graphwidget.diagnosis.findings import failed_node
 from graphwidget.diagnosis.fixes import FIXES
 from graphwidget.diagnosis.fixes.cuts.lost import lost_cuts
-from graphwidget.diagnosis.fixes.rerun.plan import head_of, keeper
+from graphwidget.diagnosis.fixes.rerun.keeping_blocks import Keeper, keeper
 from graphwidget.diagnosis.fixes.second_backward.case import Case, kept_bytes
 from graphwidget.diagnosis.fixes.second_backward.ladder import fixes_of
 from graphwidget.diagnosis.reuse.carrier import Carrier
@@ -43,13 +43,16 @@ def explain(record: Record, call: BackwardCall) -> Finding:
     carrier = Carrier(setting).path
     lost = next(lost_cuts(setting, [*call.carriers, *([carrier] if carrier is not None else [])]), None)
     call = replace(call, carriers=tuple(path for path in call.carriers if not setting.has_ended(path)))
-    if carrier is not None and len(call.carriers) < 2 and carrier not in call.carriers:
+    case = Case(setting)
+    block = _keeping_block(case)
+    if block is None and carrier is not None and len(call.carriers) < 2 and carrier not in call.carriers:
         # The name that the carrier had when it was freed may have been given to something else since.
         call = replace(call, carriers=(carrier, *call.carriers))
-    fixes = fixes_of(FIXES["second_backward"], Case(setting))
+    fixes = fixes_of(FIXES["second_backward"], case)
     built = Carrier(setting).built_at
-    unseen = unseen_carrier(record, built, fixes) if not call.carriers and not reuse.same_root else None
-    said = [*_story(setting), *([lost.sentence] if lost is not None else [])]
+    hidden = not call.carriers and not reuse.same_root and block is None
+    unseen = unseen_carrier(record, built, fixes) if hidden else None
+    said = [*_story(setting, block), *([lost.sentence] if lost is not None else [])]
     if unseen is not None:
         line = f"{short(unseen[1].source)} ({where(unseen[1])})"
         said.append(f"No variable in sight keeps it. {line} computes `{unseen[0]}` from its previous value.")
@@ -70,16 +73,21 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         fixes=fixes,
         cause=lost.place if lost is not None else unseen[1] if unseen is not None else built,
         stored_at=Carrier(setting).stored_at,
-        names=(*([unseen[0]] if unseen is not None else []), *_names(setting, call.carriers)),
+        names=(*([unseen[0]] if unseen is not None else []), *_names(setting, call.carriers, block)),
     )
 
 
-def _names(setting: Setting, carriers: tuple[str, ...]) -> tuple[str, ...]:
+def _keeping_block(case: Case) -> Keeper | None:
+    """The `with` that may keep the graph, if nothing else is known that does: its fix is the last resort."""
+    found, plan = keeper(case.setting), case.rerun
+    return found if found is not None and plan is not None and plan.at == found.at else None
+
+
+def _names(setting: Setting, carriers: tuple[str, ...], block: Keeper | None) -> tuple[str, ...]:
     """The carrier, or the root that was run again; then the other carriers. Or the block that may keep the graph."""
     carrier = Carrier(setting)
-    block = keeper(setting) if carrier.path is None else None
     if block is not None:
-        return (*(ast.unparse(item.context_expr) for item in block[1].items), *filter(None, [_module(setting)]))
+        return (*(ast.unparse(item.context_expr) for item in block.block.items), *filter(None, [_module(setting)]))
     named = carrier.path is not None and not setting.reuse.same_root
     first = (carrier.name,) if named else (setting.root_name,)
     return tuple(dict.fromkeys((*first, *map(spoken, carriers))))
@@ -138,7 +146,7 @@ def _and_stored(record: Record, carrier: Carrier) -> str:
     return f", and stored by {short(stored.source)} ({where(stored)})"
 
 
-def _story(setting: Setting) -> Iterator[str]:
+def _story(setting: Setting, block: Keeper | None) -> Iterator[str]:
     """Two or three sentences: where the carrier was made, what freed its node, how it was reached again."""
     reuse, carrier = setting.reuse, Carrier(setting)
     record, earlier, later = reuse.record, reuse.earlier, reuse.later
@@ -159,7 +167,6 @@ def _story(setting: Setting) -> Iterator[str]:
     onward = setting.in_loop and (later.place.iteration or 0) > (earlier.place.iteration or 0)
     again = iteration_text(record, later.place).capitalize() if onward else opening(later.n)
     yield f"{again} reaches the same node {'again' if carrier.name == node else f'through `{carrier.name}`'}."
-    block = keeper(setting) if carrier.path is None else None
     if block is not None:
-        spot = f"In[{block[0]}], line {block[1].lineno}"
-        yield f"No variable keeps it. `{head_of(block[1])}` ({spot}) is around all passes, and may."
+        spot = f"In[{block.at[0]}], line {block.at[1]}"
+        yield f"No variable keeps it. `{block.head}` ({spot}) is around all passes, and may."

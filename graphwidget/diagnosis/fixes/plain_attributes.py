@@ -89,9 +89,11 @@ def _is_registered(nodes: Iterable[ast.AST], name: str) -> bool:
 
 
 def _set_by_name(statement: ast.stmt, made: list[ast.Call]) -> list[str]:
-    """``delattr(owner, name)`` before ``setattr(owner, name, nn.Parameter(w))``."""
+    """What takes a parameter away, if there is one, before ``setattr(owner, name, nn.Parameter(w))``."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(call, ast.Call) or ast.unparse(call.func) != "setattr" or len(call.args) != 3:
         return []
     owner, name, value = call.args
-    return [f"delattr({ast.unparse(owner)}, {ast.unparse(name)})"] if any(value is one for one in made) else []
+    if not any(value is one for one in made):
+        return []
+    return [f"{syntax.in_brackets(owner)}._parameters.pop({ast.unparse(name)}, None)"]

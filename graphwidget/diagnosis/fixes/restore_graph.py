@@ -90,11 +90,20 @@ def stacked(cell: int | None, text: str, statement: ast.stmt) -> tuple[str, Edit
         return "", ()
     dtype = next((ast.unparse(one.value) for one in calls[0].keywords if one.arg == "dtype"), "")
     given = calls[0].args[0]
+    if _takes_arguments(statement, given):
+        return "", ()
     new = _stack(given) if isinstance(given, (ast.List, ast.Tuple)) else ""
     if not new and _holds_tensors(text, given):
         new = f"torch.stack({ast.unparse(given)})"
     new = f"{new}.to({dtype})" if new and dtype else new
     return (new, text_edit.replace_node(cell, text, calls[0], new)) if new else ("", ())
+
+
+def _takes_arguments(statement: ast.stmt, given: ast.expr) -> bool:
+    """Whether a list takes all arguments of a function or lambda, ``lambda *v: torch.tensor([v])``: `v` is a tuple."""
+    made = (one for one in ast.walk(statement) if isinstance(one, (ast.Lambda, ast.FunctionDef)))
+    starred = {one.args.vararg.arg for one in made if one.args.vararg is not None and given in ast.walk(one)}
+    return bool(starred & source.names_in(given))
 
 
 def _holds_tensors(text: str, given: ast.expr) -> bool:

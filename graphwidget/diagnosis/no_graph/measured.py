@@ -24,7 +24,17 @@ from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import place_of, short, where
 from graphwidget.model import BackwardCall, CellRun, Fix, FrozenModule, Lineage, MeasuredCut, Place, Record, TextLine
 
-__all__ = ["TAKING", "causes", "cut_at", "is_measured", "is_measured_at", "place_at", "statement_of"]
+__all__ = [
+    "TAKING",
+    "causes",
+    "cut_at",
+    "is_measured",
+    "is_measured_at",
+    "place_at",
+    "run_of",
+    "statement_of",
+    "statements",
+]
 
 # Operations of which the second result has no graph, and other names of operations that a line may use.
 _PAIRS = ("max", "min", "sort", "topk", "median", "kthvalue", "mode")
@@ -87,7 +97,7 @@ def is_measured(record: Record, cut: Cut) -> bool:
 def is_measured_at(record: Record, run: CellRun, statement: ast.stmt) -> bool:
     """Whether an operation at a statement was measured to be given values with a graph, and to return none."""
     cuts = record.lineage.cuts if record.lineage is not None else ()
-    found = (next(_statements(record, one.lines), None) for one in cuts if one.by not in TAKING)
+    found = (next(statements(record, one.lines), None) for one in cuts if one.by not in TAKING)
     return any(one is not None and one[0] is run and one[1].lineno == statement.lineno for one in found)
 
 
@@ -95,19 +105,19 @@ def statement_of(record: Record, place: Place | None) -> tuple[CellRun, ast.stmt
     """The innermost statement at a place, in its last run."""
     if place is None or place.line is None:
         return None
-    return next(_statements(record, (TextLine(place.cell, place.file, place.line),)), None)
+    return next(statements(record, (TextLine(place.cell, place.file, place.line),)), None)
 
 
 def place_at(record: Record, lines: tuple[TextLine, ...]) -> Place | None:
     """The innermost of some lines; None: its text is not known."""
-    found = ((_run_of(record, line), line.line) for line in lines)
+    found = ((run_of(record, line), line.line) for line in lines)
     return next((place_of(run, line) for run, line in found if run is not None), None)
 
 
 def cut_at(record: Record, measured: MeasuredCut) -> Cut | None:
     """The statement of a measured cut; None if it is not known what switched grad mode off there."""
     values = Values([run for _, run in sorted(record.runs.items())])
-    found = list(_statements(record, measured.lines))
+    found = list(statements(record, measured.lines))
     if (twin := called_at(measured, found)) is not None:
         return Cut(*twin, None, True, True, frozenset())
     if measured.grad_mode:
@@ -150,7 +160,7 @@ def _in_a_library(found: list[tuple[CellRun, ast.stmt]]) -> Cut | None:
 
 def _switched_off(record: Record, measured: MeasuredCut, found: list[tuple[CellRun, ast.stmt]]) -> Cut | None:
     """The cut where what ran when grad mode was switched off is a block around it, or a statement that does so."""
-    for run, outer in _statements(record, measured.switched):
+    for run, outer in statements(record, measured.switched):
         here = [statement for other, statement in found if other is run]
         if isinstance(outer, ast.With):
             inside = [one for one in here if outer.lineno < one.lineno <= (outer.end_lineno or 0)]
@@ -176,16 +186,16 @@ def _beside_the_call(record: Record, found: list[tuple[CellRun, ast.stmt]]) -> l
     return [one for one, inside in functions if inside == source.function_at(one[0].source, failed.line or 0)]
 
 
-def _statements(record: Record, lines: tuple[TextLine, ...]) -> Iterator[tuple[CellRun, ast.stmt]]:
+def statements(record: Record, lines: tuple[TextLine, ...]) -> Iterator[tuple[CellRun, ast.stmt]]:
     """The innermost statements at some lines."""
     for line in lines:
-        run = _run_of(record, line)
+        run = run_of(record, line)
         statements = source.statements_at(run.source, line.line) if run is not None else []
         if run is not None and statements:
             yield run, statements[-1]
 
 
-def _run_of(record: Record, line: TextLine) -> CellRun | None:
+def run_of(record: Record, line: TextLine) -> CellRun | None:
     """The last run of a line's cell, or its file."""
     runs = [run for _, run in sorted(record.runs.items()) if run.file == line.file]
     fitting = runs if line.file is not None else [run for run in runs if run.cell == line.cell]
@@ -198,7 +208,7 @@ def _is_at(record: Record, cause: Cause, lines: tuple[TextLine, ...], *, switche
     if place is None or place.line is None:
         return False
     for line in lines:
-        run = _run_of(record, line)
+        run = run_of(record, line)
         if run is not None and (run.file, run.cell) == (place.file, place.cell):
             around = source.statements_at(run.source, line.line)
             begun = {one.lineno for one in around if not isinstance(one, (ast.FunctionDef, ast.ClassDef))}
@@ -212,7 +222,7 @@ def _is_at(record: Record, cause: Cause, lines: tuple[TextLine, ...], *, switche
 
 def _thaw(record: Record, call: BackwardCall, module: FrozenModule) -> Cause:
     """The cause that a module which the optimizer of the call trains is frozen, and nothing has thawed it since."""
-    froze = next(iter(_statements(record, module.lines)), None)
+    froze = next(iter(statements(record, module.lines)), None)
     name, spot = module.name, None
     edits: text_edit.Edits = ()
     text = f"No parameter of `{name}` that should train requires grad."

@@ -72,7 +72,7 @@ def of_storage(record: Record, graph: Snapshot, index: int, key: int, n: int) ->
 
     A write that surely came before the node is left out: then an unrecorded write has modified the tensor. A write that
     made the node came before if the node saved its result: ``y.exp_()``. So did the write of a module whose node is
-    older, although both ran on one line.
+    older, although both ran on one line; and one in the `forward` of a custom Function, which saves at its end.
     """
     made, seq = graph.place_of(index), graph.seq[index]
     slots = [slot for slot in graph.slots_of(index) if graph.slot_storage[slot] >= 0]
@@ -82,8 +82,11 @@ def of_storage(record: Record, graph: Snapshot, index: int, key: int, n: int) ->
         writes = [*writes_to_temporary(record, graph, index, key), *writes]
     writes = [w for w in writes if w.inside is None or max(w.made) > seq]
     later = [w for w in writes if _since(w, made, seq)]
-    if saved == {"result"} and made is not None:
+    custom = graph.kind[index] == Kind.CUSTOM
+    if (custom or saved == {"result"}) and made is not None:
         later = [w for w in later if graph.seq[index] not in w.made or not _same_line(w.place, made)]
+    if custom and made is not None:
+        later = [w for w in later if not _called_by(w.place, made)]
     return tuple(later) or tuple(w for w in writes[-1:] if not _before(w, made, seq))
 
 
@@ -127,6 +130,15 @@ def without(
 
 def _same_line(write: Place, made: Place) -> bool:
     return (write.run, write.iteration, write.cell, write.line) == (made.run, made.iteration, made.cell, made.line)
+
+
+def _called_by(write: Place, made: Place) -> bool:
+    """Whether a line ran while the line that made a node was running."""
+    callers = [*(one.spot for one in made.stack), made.spot]
+    same_pass = (write.run, write.outer_line, write.iteration) == (made.run, made.outer_line, made.iteration)
+    return (
+        same_pass and len(write.stack) >= len(callers) and [one.spot for one in write.stack][: len(callers)] == callers
+    )
 
 
 def _before(write: Write, made: Place | None, seq: int) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from graphwidget.diagnosis.source import containers, syntax
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.paths import is_code, local
-from graphwidget.diagnosis.wording import at, lines_of, place_of
+from graphwidget.diagnosis.wording import at, is_hidden, lines_of, place_of, spoken
 from graphwidget.model import CellRun, Fix, Place, Record
 
 __all__ = ["leads_to_store", "stored_at", "unseen_carrier"]
@@ -25,7 +25,7 @@ def stored_at(record: Record, paths: Iterable[str], made: Place | None = None) -
 
     Of several, the one that was running when the tensor was `made`.
     """
-    path = next((one for one in map(local, paths) if is_code(one)), None)
+    path = next((one for one in map(_written, paths) if is_code(one)), None)
     if path is None:
         return None
     cells = Cells.of(record)
@@ -37,6 +37,15 @@ def stored_at(record: Record, paths: Iterable[str], made: Place | None = None) -
         return None
     ((_, line), run), *_ = found
     return place_of(run, line)
+
+
+def _written(path: str) -> str:
+    """A path as the lines write it that use it: ``kept[n]`` of a variable that only a closure has.
+
+    An element whose key no text names, ``list(kept.values())[0]``, is one by some key.
+    """
+    path = spoken(path) if is_hidden(path) else local(path)
+    return re.sub(r"^list\(([\w.]+)\.values\(\)\)\[\d+\]", r"\1[_]", path)
 
 
 def leads_to_store(record: Record, made: Place, stored: Place) -> bool:

@@ -7,15 +7,30 @@ import re
 
 from graphwidget.diagnosis.source.syntax import statement_of
 
-__all__ = ["Steps", "is_assignable", "is_code", "local", "root_of", "steps"]
+__all__ = ["Steps", "is_assignable", "is_code", "local", "root_of", "steps", "within"]
 
 Steps = tuple[str, ...]
 
 
 def local(path: str) -> str:
-    """A path without the frame it was found in: ``h`` for ``step:h`` and ``sys.last_traceback: h``."""
+    """A path without the frame it was found in: ``h`` for ``step:h`` and ``sys.last_traceback: h``.
+
+    Of ``list(step:h.values())[0]``, an element whose key no text names, ``list(h.values())[0]``.
+    """
     without_keys = re.sub(r"\[.*?\]", lambda key: "_" * len(key[0]), path)
-    return path[without_keys.rfind(":") + 1 :].lstrip()
+    begins = without_keys.rfind(":") + 1
+    return _opened(path[begins:]) + path[begins:].lstrip() if begins else path.lstrip()
+
+
+def _opened(rest: str) -> str:
+    """What has to stand before the rest of a path that begins within ``list(...)``."""
+    within_keys = re.sub(r"\[.*?\]", "", rest)
+    return "list(" * (within_keys.count(")") - within_keys.count("("))
+
+
+def within(rest: str, name: str) -> str:
+    """The path of what is in a variable, given the rest of the path: ``list(kept.values())[0]``."""
+    return f"{_opened(rest)}{name}{rest}"
 
 
 def is_code(path: str) -> bool:

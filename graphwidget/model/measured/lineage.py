@@ -8,13 +8,16 @@ __all__ = [
     "INTO_A_LEAF",
     "FrozenModule",
     "Lineage",
+    "MeasuredConstant",
     "MeasuredCut",
     "MeasuredEmptied",
+    "MeasuredHook",
     "MeasuredLate",
     "MeasuredLeaf",
     "MeasuredNonFinite",
     "MeasuredTerm",
     "MeasuredZeros",
+    "PlainInput",
     "TextLine",
 ]
 
@@ -81,6 +84,35 @@ class MeasuredCut:
     chosen: bool = False
     asked: tuple[int, ...] = ()
     twins: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredConstant:
+    """A tensor without a graph that was made anew, and of which the root of the call that failed was computed.
+
+    Attributes
+    ----------
+    kind
+        ``"zero"``, ``"constant"``: made of zeros, or of ones; ``"data"``: drawn, or a range; ``"numbers"``: it was
+        made of other numbers, or such were added, and they may be known from tensors; ``"frozen"``: a parameter that
+        does not require grad; ``"unseen"``: it is not known how it was made.
+    by, lines
+        The name of the operation, and its lines, the innermost first.
+    single
+        Whether it has no dimension.
+    latest
+        Whether it was made since the call before.
+    beside
+        For each of the first lines, the variables there that had a graph of the same pass, without those that others
+        of them were computed from: ``("logits", "out['boxes']")``.
+    """
+
+    kind: str
+    by: str = ""
+    lines: tuple[TextLine, ...] = ()
+    single: bool = False
+    latest: bool = False
+    beside: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +273,60 @@ class MeasuredLate:
 
 
 @dataclass(frozen=True, slots=True)
+class PlainInput:
+    """An argument of a module that could require grad, and does not.
+
+    `position` is its place among the `positional` ones that were given, or None, where it was given by its `name`.
+    """
+
+    position: int | None
+    name: str
+    positional: int
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredHook:
+    """A backward hook of the program's own that was registered while calls began, and that none has run.
+
+    Attributes
+    ----------
+    by
+        The method that registered it.
+    lines, hook
+        The lines that registered it, the innermost first, and the first line of its function.
+    calls
+        The n of calls that could have run it.
+    why
+        What became of the graph of what its module returned last before such a call: ``"grad_off"``, grad mode was
+        off; ``"frozen"``, nothing that the module computed with required grad; ``"cut"``, something did, and its result
+        does not; ``"packed"``, tensors with a graph are in an object, which torch does not look into; ``"late"``,
+        it had been computed before the hook was registered; ``"uncalled"``, the module itself never ran. ``"tensor"``:
+        the hook is a tensor's. Empty: it has a graph, and no call came to it.
+    path
+        What the module is called in the outermost one that was running: ``model.layer4``. Empty: it is that one.
+    called
+        The lines that called the outermost one.
+    frozen
+        Of "frozen": the lines that switched off a parameter of it.
+    plain
+        Of "frozen": what that outermost module was given that could require grad.
+    elsewhere
+        Whether the same line has registered the same function elsewhere, and it ran there.
+    """
+
+    by: str
+    lines: tuple[TextLine, ...]
+    hook: TextLine
+    calls: tuple[int, ...]
+    why: str = ""
+    path: str = ""
+    called: tuple[TextLine, ...] = ()
+    frozen: tuple[TextLine, ...] = ()
+    plain: PlainInput | None = None
+    elsewhere: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class FrozenModule:
     """A module of which parameters that should be trained do not require grad.
 
@@ -283,6 +369,10 @@ class Lineage:
         The inputs of the call that were told too late to require grad.
     emptied
         Gradients that were gone before any step of their optimizer had used them.
+    hooks
+        Backward hooks that never ran.
+    constants
+        What the root was made of, as far as it has no graph.
     """
 
     call: int | None
@@ -296,3 +386,5 @@ class Lineage:
     terms: tuple[MeasuredTerm, ...] = ()
     late: tuple[MeasuredLate, ...] = ()
     emptied: tuple[MeasuredEmptied, ...] = ()
+    hooks: tuple[MeasuredHook, ...] = ()
+    constants: tuple[MeasuredConstant, ...] = ()

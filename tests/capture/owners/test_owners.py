@@ -137,7 +137,7 @@ def test_what_code_holds_is_found(x):
         held = x * 3
         yield held
 
-    def default(h=x * 4):
+    def default(n=1, h=x * 4):
         return h
 
     gen = generate()
@@ -171,7 +171,7 @@ def test_what_code_holds_is_found(x):
     )
     assert found["loss_of.__closure__[shared]"] == "closure"
     assert found["gen.gi_frame[held]"] == "generator"
-    assert found["default.__defaults__[0]"] == "element"
+    assert found["default.__defaults__[h]"] == "closure"
     assert found["step.__self__.h"] == "attribute"
     assert found["part.args[0]"] == found["part.keywords['k']"] == "element"
     assert any(p.startswith("net[0]._forward_hooks[") and p.endswith("[feats][0]") for p in found), found

@@ -132,7 +132,7 @@ def test_a_block_that_keeps_what_no_variable_has_is_named_and_moved_into_the_loo
     (found,) = findings_of(CACHED, "fit(torch.ones(3, 2, 3))\n")
     assert "No variable keeps it. `with parametrize.cached():` (In[1], line 10) is around all passes" in found.text
     (fix,) = found.fixes
-    assert fix.verified and fix.edit[1] == "+ for one in data:"
+    assert fix.verified and fix.edit[2:] == ("+ for one in data:", "+     with parametrize.cached():")
 
 
 def test_what_a_cell_names_was_built_where_it_got_its_name():

@@ -22,7 +22,7 @@ def after(text: str, line: str) -> list[str]:
     ("line", "new"),
     [
         ("layer.weight = nn.Parameter(w * 2)", ["del layer.weight", "layer.weight = w * 2"]),
-        ("setattr(layer, name, nn.Parameter(w))", ["delattr(layer, name)", "setattr(layer, name, w)"]),
+        ("setattr(layer, name, nn.Parameter(w))", ["layer._parameters.pop(name, None)", "setattr(layer, name, w)"]),
         ("layer.weight.data = w + 1", ["del layer.weight", "layer.weight = w + 1"]),
         ("self.net[0].bias.data.copy_(w)", ["del self.net[0].bias", "self.net[0].bias = w"]),
         ("layer.weight.copy_(w)", ["del layer.weight", "layer.weight = w"]),

@@ -1,4 +1,4 @@
-# holder: keep\.__defaults__\[0\]
+# holder: seen
 # iterations: N
 # %%
 N = 10

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
@@ -12,9 +11,7 @@ from graphwidget.diagnosis.source.paths import is_code, local
 from graphwidget.diagnosis.wording import at, names, root_name, where
 from graphwidget.model import BackwardCall, Fix, Record
 
-__all__ = ["clears_grads", "for_cycle"]
-
-_CLEARS_GRADS = re.compile(r"\.grad = None|\bdel .*\.grad\b|\.zero_grad\((?!.*set_to_none=False)")
+__all__ = ["for_cycle"]
 
 
 def for_cycle(record: Record, call: BackwardCall, grads: tuple[str, ...]) -> tuple[Fix, ...]:
@@ -44,13 +41,6 @@ def for_cycle(record: Record, call: BackwardCall, grads: tuple[str, ...]) -> tup
     price = "What uses `.grad`, an optimizer too, must be given what it returns." if used else "Nothing reads `.grad`."
     other = Fix("autograd_grad_instead", text, not used, place, price, edits=instead)
     return (empty, other) if used else (other, empty)
-
-
-def clears_grads(cell: str, call: BackwardCall) -> bool:
-    """Whether a statement behind a call, in its block, removes gradients: ``x.grad = None``, ``opt.zero_grad()``."""
-    found = source.beginning_at(cell, call.place.line) if call.place.line is not None else []
-    behind = source.behind(cell, found[-1]) if found else []
-    return any(_CLEARS_GRADS.search(ast.unparse(statement)) for statement in behind)
 
 
 def _users_of_grads(cell: str, call: BackwardCall, steps: list[int]) -> list[ast.stmt]:

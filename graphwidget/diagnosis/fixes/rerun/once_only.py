@@ -12,7 +12,7 @@ from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.wording import short
 from graphwidget.model import Place, TextEdit
 
-__all__ = ["each_time", "keeps"]
+__all__ = ["each_time", "has_long_strings", "keeps"]
 
 
 def each_time(made: Place, text: str, around: list[ast.stmt]) -> Rerun | None:
@@ -23,7 +23,7 @@ def each_time(made: Place, text: str, around: list[ast.stmt]) -> Rerun | None:
     made, text, around
         A line, the text of its cell, and the statements around it, outermost first.
     """
-    for special in (_under_a_test, _behind_a_return, _under_a_decorator):
+    for special in (_under_a_test, _under_an_except, _behind_a_return, _under_a_decorator):
         plan = special(made, text, around)
         if plan is not None:
             return plan
@@ -103,14 +103,39 @@ def _without_test(cell: int, text: str, block: ast.If, test: ast.expr) -> Edits:
         return text_edit.replace_node(
             cell, text, test if whole is None else whole, " and ".join(map(ast.unparse, rest))
         )
-    strings = (n for one in block.body for n in ast.walk(one) if isinstance(n, (ast.Constant, ast.JoinedStr)))
-    if any(one.lineno != one.end_lineno for one in strings):
+    if has_long_strings(block.body):
         return text_edit.replace_node(cell, text, test, "True")  # its further lines must stay as they are
     return text_edit.replace_node(cell, text, block, "\n".join(_body(text, block)))
 
 
-def _body(text: str, block: ast.If) -> list[str]:
-    """The lines of what an `if` runs, with the comments between them, as if they stood at its beginning."""
+def _under_an_except(made: Place, text: str, around: list[ast.stmt]) -> Rerun | None:
+    """``try: return kept[key]``, and behind its `except` what made the carrier and stores it in `kept`."""
+    line = made.line or 0
+    for block in (one for one in reversed(around) if isinstance(one, ast.Try) and not one.orelse and not one.finalbody):
+        handler = block.handlers[0]
+        looks, inside = block.body[0], handler.body[0].lineno <= line <= (handler.end_lineno or 0)
+        if len(block.handlers) > 1 or len(block.body) > 1 or not inside or handler.name or made.cell is None:
+            continue
+        value = looks.value if isinstance(looks, (ast.Return, ast.Assign)) else None
+        if not isinstance(value, (ast.Subscript, ast.Attribute)) or has_long_strings(handler.body):
+            continue
+        held = ast.unparse(value.value if isinstance(value, ast.Subscript) else value)
+        if held in _stored(list(source.own_statements(handler.body))):
+            here = f"In[{made.cell}], line {block.lineno}"
+            sentence = f"Compute it in each pass: drop the `try` ({here}), which takes what an earlier one made."
+            edits = text_edit.replace_node(made.cell, text, block, "\n".join(_body(text, handler)))
+            return Rerun(sentence, (made.cell, block.lineno), edits)
+    return None
+
+
+def has_long_strings(body: list[ast.stmt]) -> bool:
+    """Whether statements have strings of several lines, which must stay as they are."""
+    strings = (n for one in body for n in ast.walk(one) if isinstance(n, (ast.Constant, ast.JoinedStr)))
+    return any(one.lineno != one.end_lineno for one in strings)
+
+
+def _body(text: str, block: ast.If | ast.ExceptHandler) -> list[str]:
+    """The lines that an `if` or an `except` runs, with the comments between them, as if they stood at its beginning."""
     first, lines = block.body[0], source.lines_of(text)
     if first.lineno == block.lineno:
         return list(map(ast.unparse, block.body))

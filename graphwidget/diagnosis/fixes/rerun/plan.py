@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from graphwidget.diagnosis.fixes.rerun.by_position import by_position
 from graphwidget.diagnosis.fixes.rerun.holders import holder
+from graphwidget.diagnosis.fixes.rerun.keeping_blocks import inside_its_loop
 from graphwidget.diagnosis.fixes.rerun.moving import taken_out
 from graphwidget.diagnosis.fixes.rerun.own_names import with_own_names
 from graphwidget.diagnosis.fixes.rerun.readers import are_read
@@ -19,9 +20,8 @@ from graphwidget.diagnosis.reuse.lines_between import runs_between
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
-from graphwidget.diagnosis.source.edits.text_edit import Edits
 
-__all__ = ["Rerun", "head_of", "keeper", "rerun"]
+__all__ = ["Rerun", "rerun"]
 
 
 def rerun(setting: Setting, everything: bool = False) -> Rerun | None:
@@ -34,7 +34,8 @@ def rerun(setting: Setting, everything: bool = False) -> Rerun | None:
     """
     plan = _plan(setting, everything)
     inner = inside_function(setting, everything) if plan is None else None
-    return plan if inner is None else _plan(inner, everything)
+    plan = plan if inner is None else _plan(inner, everything)
+    return plan if plan is not None else inside_its_loop(setting)
 
 
 def _plan(setting: Setting, everything: bool) -> Rerun | None:
@@ -48,7 +49,7 @@ def _plan(setting: Setting, everything: bool) -> Rerun | None:
     again = statements_to_rerun(setting, target, everything)
     sure = bool(again)
     if not again:
-        found = by_position(setting, target, everything) or _keeper_inside_loop(setting, target)
+        found = by_position(setting, target, everything)
         again = holder(setting, target) if found is None else []
         if not again:
             return found
@@ -107,58 +108,6 @@ def _makes_both_calls(setting: Setting, target: Target) -> bool:
     if target.function or (a.run, a.outer_line) != (b.run, b.outer_line):
         return False
     return target.loop is None or (target.in_cell_that_ran and not runs_between(setting, (target.cell, target.line)))
-
-
-def _keeper_inside_loop(setting: Setting, target: Target) -> Rerun | None:
-    """Move the `with` around a loop into the loop: it switches a cache on.
-
-    This is for a line of the loop that uses what it made in an earlier pass although no variable keeps that: a function
-    that it calls does. A `with` switches such a cache on for a block of code.
-    """
-    keeper = _keeper(setting, target)
-    if keeper is None or target.loop is None:
-        return None
-    sentence = f"Put `{head_of(keeper)}` (In[{target.cell}], line {keeper.lineno}) inside the loop: "
-    sentence += "it keeps what was computed once."
-    return Rerun(sentence, (target.cell, keeper.lineno), _swapped(target, keeper, target.loop))
-
-
-def keeper(setting: Setting) -> tuple[int, ast.With | ast.AsyncWith] | None:
-    """The cell and the `with` around the loop of both calls, if no variable keeps what they share."""
-    for one in (setting, inside_function(setting, False)):
-        target = _target(one) if one is not None else None
-        found = _keeper(one, target) if one is not None and target is not None else None
-        if target is not None and found is not None:
-            return target.cell, found
-    return None
-
-
-def head_of(block: ast.With | ast.AsyncWith) -> str:
-    """The line with which a block begins."""
-    return f"with {', '.join(map(ast.unparse, block.items))}:"
-
-
-def _keeper(setting: Setting, target: Target) -> ast.With | ast.AsyncWith | None:
-    reuse, made = setting.reuse, setting.reuse.carrier_place
-    if target.loop is None or made is None or setting.carrier_names:
-        return None
-    if made.run != reuse.later.place.run:
-        return None
-    around = source.statements_at(target.text, target.loop.lineno)
-    inside = [one for one in around if isinstance(one, ast.FunctionDef)]
-    blocks = [one for one in around if isinstance(one, (ast.With, ast.AsyncWith))]
-    return blocks[-1] if blocks and not any(one.lineno > blocks[-1].lineno for one in inside) else None
-
-
-def _swapped(target: Target, around: ast.With | ast.AsyncWith, loop: ast.stmt) -> Edits:
-    """The headers of a `with` and of the loop that is its whole body, in the other order."""
-    outer, inner = (source.line_text(target.text, one.lineno) for one in (around, loop))
-    if around.body != [loop] or not (outer.endswith(":") and inner.endswith(":")):
-        return ()
-    return (
-        *text_edit.replace_line(target.cell, target.text, around.lineno, inner),
-        *text_edit.replace_line(target.cell, target.text, loop.lineno, outer),
-    )
 
 
 def _target(setting: Setting) -> Target | None:

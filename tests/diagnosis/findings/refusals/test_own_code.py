@@ -113,3 +113,32 @@ def test_errors_that_a_program_catches_or_that_are_not_of_autograd_are_no_matter
     assert not findings_of(X, function("raise ValueError('no')", "return g"), caught)
     assert not findings_of(X, "net(torch.ones(4, 5))")
     assert not findings_of(X, "{'a': x}['b']")
+
+
+KEPT = "ctx.cache = [x * 2]\nreturn x * x"
+
+
+@pytest.mark.parametrize(
+    ("takes", "left"),
+    [
+        ("ctx.cache = None", "doubled, = ctx.cache"),
+        ("del ctx.cache", "doubled, = ctx.cache"),
+        ("ctx.cache.clear()", "doubled, = ctx.cache"),
+    ],
+)
+def test_what_a_first_backward_takes_away_from_ctx_is_left_there(takes: str, left: str) -> None:
+    one = function(KEPT, f"{left}\n{takes}\nreturn g * doubled")
+    found = only(one, "y = F.apply(x).sum()\ny.backward(retain_graph=True)\ny.backward()")
+    assert f"`{takes}` (In[2], line 9) takes `ctx.cache` away" in found.text
+    assert [(edit.start[0], edit.new) for edit in found.fixes[0].edits] == [(9, "")]
+
+
+def test_what_a_backward_takes_and_uses_in_one_is_told_without_an_edit() -> None:
+    one = function(KEPT, "doubled = ctx.cache.pop()\nreturn g * doubled")
+    found = only(one, "y = F.apply(x).sum()\ny.backward(retain_graph=True)\ny.backward()")
+    assert "takes `ctx.cache` away" in found.text and found.fixes[0].edits == ()
+
+
+def test_a_first_backward_that_fails_took_nothing_away() -> None:
+    one = function("ctx.cache = None\nreturn x * x", "doubled, = ctx.cache\nctx.cache = None\nreturn g * doubled")
+    assert "takes `ctx.cache` away" not in only(one, "F.apply(x).sum().backward()").text

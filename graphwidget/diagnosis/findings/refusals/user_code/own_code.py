@@ -12,6 +12,7 @@ from graphwidget.diagnosis.findings.refusals.makers import CallText, calls
 from graphwidget.diagnosis.findings.refusals.unexplained import FROM_OUTSIDE
 from graphwidget.diagnosis.findings.refusals.user_code.context import REGISTERING, calls_of, miscalled, of_context
 from graphwidget.diagnosis.findings.refusals.user_code.operands import Operands, misfit
+from graphwidget.diagnosis.findings.refusals.user_code.taken_away import may_have_run_before, taken_away
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.pytorch.custom_functions import defined, functions
 from graphwidget.diagnosis.wording import at, described, place_of, root_name, short, where
@@ -36,7 +37,14 @@ def of_call(record: Record, call: BackwardCall, *, caught: bool) -> Finding | No
     lambda_ = _lambda(record, outer)
     what = _registered("A lambda", lambda_) if lambda_ is not None else _what(record, function)
     applied, node = _applied(call, function)
-    told = _told(record, inner, call.error or "", call.error_type, itself=lambda_ is not None and inner == outer)
+    told = _told(
+        record,
+        inner,
+        call.error or "",
+        call.error_type,
+        itself=lambda_ is not None and inner == outer,
+        again=may_have_run_before(record, call, function.rpartition(".")[0].rsplit(".", 1)[-1]),
+    )
     made = tuple(dict.fromkeys(part for part in function.split(".") if part.isidentifier() and part != "backward"))
     shown = "A lambda" if lambda_ is not None else f"`{function}`"
     return Finding(
@@ -123,17 +131,21 @@ class _Told(NamedTuple):
     fix: Fix
 
 
-def _told(record: Record, sight: Sight, message: str, error: str | None, *, itself: bool = False) -> _Told:
+def _told(
+    record: Record, sight: Sight, message: str, error: str | None, *, itself: bool = False, again: bool = False
+) -> _Told:
     """What a running line of the user's own raised, what it was given, and why that does not fit.
 
-    `itself`: the line is quoted already.
+    `itself`: the line is quoted already. `again`: it is a backward that may have run before, in a graph that was kept.
     """
     line = f"{short(sight.place.source)} ({where(sight.place)})"
     operands = Operands.of(record, sight)
     owner = defined(record, (sight.place.function or "").rpartition(".")[0].rsplit(".", 1)[-1])
     why = None
     if operands is not None:
-        why = of_context(owner, operands.statement, message) if owner is not None else None
+        if owner is not None:
+            why = taken_away(owner, operands.statement) if again else None
+            why = why or of_context(owner, operands.statement, message)
         why = why or misfit(operands, message)
     first = message.strip().split("\n", 1)[0]
     said = f": {first.rstrip('.')}" if first else ""

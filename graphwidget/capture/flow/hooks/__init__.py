@@ -1,0 +1,1 @@
+"""Backward hooks of the program, watched while it runs once more."""

@@ -1,0 +1,108 @@
+"""A tuple, a list, a dict or another object in the place of a loss: which of its parts is meant."""
+
+from __future__ import annotations
+
+import ast
+
+from graphwidget.diagnosis.findings.refusals.no_tensors.asked import Asked
+from graphwidget.diagnosis.source import syntax
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.wording import at, names, place_of, short, where
+from graphwidget.model import Finding, Fix, Place
+
+__all__ = ["found"]
+
+_SEQUENCES = ("tuple", "list")
+
+
+def found(one: Asked) -> Finding:
+    """What it consists of, where the text shows it, and how a part or all of it is trained by."""
+    parts, place = _parts(one)
+    made = one.made
+    shown = f": {names(parts, most=6)}" if parts else ""
+    by = f" {made.told} made it." if made is not None and place is None else ""
+    by = f" {short(place.source)} ({where(place)}) makes it{shown}." if place is not None else by
+    return one.failure.finding(
+        f"`{one.name}` is {one.what}, and no tensor.",
+        f"{one.line} asks `{one.name}` for `{one.attribute}`, and only a tensor has one.{by}",
+        *_fixes(one, parts),
+        tensor=one.name,
+        cause=place or (made.place if made is not None else None),
+    )
+
+
+def _parts(one: Asked) -> tuple[tuple[str, ...], Place | None]:
+    """The elements, or the keys, as the line writes them that makes the object; and that line."""
+    made = one.made
+    if made is None:
+        return (), None
+    function = one.function(made.given)
+    if function is None:
+        return _written(made.given), made.place if _written(made.given) else None
+    run, node = function
+    returned = [s for s in syntax.own_statements(node.body) if isinstance(s, ast.Return) and s.value is not None]
+    written = {_written(s.value) for s in returned if s.value is not None}
+    place = place_of(run, returned[-1].lineno) if returned else None
+    return (written.pop() if len(written) == 1 else ()), place
+
+
+def _written(node: ast.expr) -> tuple[str, ...]:
+    if isinstance(node, ast.Tuple | ast.List):
+        return tuple(ast.unparse(each) for each in node.elts)
+    if isinstance(node, ast.Dict):
+        return tuple(ast.unparse(key) for key in node.keys if key is not None)
+    return ()
+
+
+def _fixes(one: Asked, parts: tuple[str, ...]) -> tuple[Fix, ...]:
+    """Choices: which part is the loss, or all of them, only the program's author knows."""
+    name, place = one.name, at(one.failure.place)
+
+    def choice(id_: str, text: str, new: str) -> Fix:
+        edits = text_edit.replace_node(one.failure.place.cell, one.failure.cell, one.node, new)
+        return Fix(id_, text, False, place, edits=edits, choice=True)
+
+    if one.kind == "dict":
+        total = [part for part in parts if part.strip("'\"") in ("loss", "total", "total_loss")]
+        part = total[0] if total else parts[0] if len(parts) == 1 else ""
+        all_ = f"sum({name}.values())"
+        one_of = (
+            choice("use_the_output", f"Take the loss out of it: `{name}[{part}]`.", f"{name}[{part}]") if part else None
+        )
+        whole = choice("use_the_output", f"Add up what it holds: `{all_}`.", all_)
+        return tuple(filter(None, (one_of, None if total else whole)))
+    if one.kind in _SEQUENCES:
+        single = one.what.endswith(" of 1") or len(parts) == 1
+        first = next((i for i, part in enumerate(parts) if "loss" in part.lower()), 0)
+        of_one = f"{name}[{first}]"
+        word = f" (`{parts[first]}`)" if parts else ""
+        take = choice("use_the_output", f"Take the loss out of it: `{of_one}`{word}.", of_one)
+        add = choice("use_the_output", f"Or add up what it holds: `sum({name})`.", f"sum({name})")
+        losses = [part for part in parts if "loss" in part.lower()]
+        if single or (len(losses) == 1 and len(parts) > 1):
+            return (take,)
+        return (add, take) if one.kind == "list" else (take, add)
+    fields = _losses(one)
+    if len(fields) == 1:
+        return (choice("use_the_output", f"Take the loss out of it: `{name}.{fields[0]}`.", f"{name}.{fields[0]}"),)
+    return (
+        Fix(
+            "use_the_output",
+            f"Take the tensor out of it that is the loss, such as `{name}.loss`, or compute one from it.",
+            False,
+            place,
+        ),
+    )
+
+
+def _losses(one: Asked) -> tuple[str, ...]:
+    """The attributes of a class of the user's own that are called losses."""
+    made = [
+        node
+        for run in one.failure.cells.latest
+        for node in syntax.nodes_of(run.source)
+        if isinstance(node, ast.ClassDef) and node.name == one.kind
+    ]
+    targets = (t for s in made for n in ast.walk(s) if isinstance(n, ast.stmt) for t in syntax.targets(n))
+    names_ = dict.fromkeys(target.removeprefix("self.") for target in targets)
+    return tuple(name for name in names_ if name.isidentifier() and "loss" in name.lower())

@@ -1,0 +1,1 @@
+"""Backward hooks that never ran."""
