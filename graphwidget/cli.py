@@ -227,8 +227,11 @@ def _in_this_process(program: Program, order: Sequence[int], start: Start, optio
     except Exception as error:  # what is imported as torch may be anything
         raise StoppedProgram(f"cannot start: {type(error).__name__}: {error}") from None
     again = rerun.now(start.target, start.arguments)
-    wish = asked.Asked(options.wanted, again, effects.watch(again.folder), options.try_seconds)
-    run = running.run(program, order, arguments=start.arguments, timeout=options.timeout, progress=_progress)
+    seen = effects.watch(again.folder)
+    wish = asked.Asked(options.wanted, again, seen, options.try_seconds)
+    run = running.run(
+        program, order, arguments=start.arguments, timeout=options.timeout, progress=_progress, begin=seen.follow
+    )
     wish = wish.with_cells(program.cells, order)
     return answers.answer(options.format, start, run.tracker, run.journal, asked=wish)
 

@@ -94,7 +94,7 @@ ALLOWED = {
         "record",
     },  # fmt: skip
     "replay": {"arguments", "model", "engine", "capture", "notebook.session", "notebook.live"},
-    "trials": {"model", "diagnosis"},
+    "trials": {"model", "diagnosis", "torch_internals"},
     "programs.recording.environment": {"record", "programs"},
     "programs": {
         "programs.recording.environment",

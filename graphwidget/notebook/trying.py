@@ -159,7 +159,9 @@ class Trying:
         from graphwidget.trials.attempt import attempt
 
         seconds = max(SECONDS, 2 * plan.ran.seconds)
-        tried = attempt(plan.ran, plan.finding, plan.fix, seconds, seconds + START, cancelled).trial
+        made = attempt(plan.ran, plan.finding, plan.fix, seconds, seconds + START, cancelled)
+        said = (made.trial.why, *(note.removesuffix(".") for note in made.notes))
+        tried = replace(made.trial, why=". ".join(said))
         if not cancelled():
             self._done[plan.finding.key(plan.fix)] = tried
         return tried
@@ -241,7 +243,7 @@ def _lines(steps: Sequence[_Step], seconds: float, buttons: int) -> list[str]:
         f"{cells} {'runs' if len(steps) == 1 else 'run'} again in a fresh process, with the fix, three backward calls "
         f"further at most.{took}",
         "This kernel's variables stay as they are, and so do your cells and files.",
-        "What these cells write, send or start, they write, send or start again.",
+        "Files that these cells write are put back afterwards. What they send or start, they send or start again.",
     ]
     shell = [
         step.number for step in steps if any(line.lstrip().startswith(("!", "%%")) for line in step.source.split("\n"))

@@ -19,7 +19,7 @@ from graphwidget.model import Drawing, Finding, Record
 from graphwidget.programs.journal import Answer, Journal
 from graphwidget.programs.target import Start
 from graphwidget.render.program import ProgramRun
-from graphwidget.trials.asked import Asked, memory_of_this_process
+from graphwidget.trials.asked import Asked, Tried, memory_of_this_process
 from graphwidget.trials.attempt import Ran
 
 __all__ = ["answer"]
@@ -49,9 +49,10 @@ def answer(
     """
     findings: Sequence[Finding] = tracker.findings()
     record = tracker.record()
-    not_tried = ""
+    tried = Tried(tuple(findings))
     if asked is not None:
-        findings, not_tried = asked.tried(_ran(asked, record, findings, tracker, journal))
+        tried = asked.tried(_ran(asked, record, findings, tracker, journal))
+        findings = tried.findings
 
     def drawing() -> Drawing:
         return replace(tracker.drawing(), findings=tuple(findings))
@@ -69,8 +70,8 @@ def answer(
         argv=start.arguments,
         exit=journal.exit,
         texts=texts_of(record),
-        notes=tracker.own_code.notes(),
-        not_tried=not_tried,
+        notes=(*tracker.own_code.notes(), *tried.notes),
+        not_tried=tried.why_not,
     )
     raised = any(not error.leaves for error in journal.errors)
     wrong = any(finding.severity == "error" for finding in findings)

@@ -50,6 +50,7 @@ class Kernel(IPythonKernel):
         self.shell.ask_exit = self.ends
         self.again = rerun.now("")
         self.effects = effects.watch(self.again.folder)
+        self.effects.follow(self.tracker)
 
     def ends(self) -> None:
         """`exit()` in a cell: the program has ended, but the kernel has to give the answer first."""

@@ -160,7 +160,8 @@ def main(
         return _write(file, problem=f"cannot start: {why}")
     del sys.path[0]
     again = rerun.now(start.target, start.arguments, module=start.module)
-    wish = asked.Asked(wanted, again, effects.watch(again.folder, os.path.dirname(file)), seconds)
+    seen = effects.watch(again.folder, os.path.dirname(file))
+    wish = asked.Asked(wanted, again, seen, seconds)
 
     def report(tracker: Tracker, journal: Journal, code: str) -> None:
         Path(f"{file}.ran").touch()
@@ -171,7 +172,7 @@ def main(
             _write(file, problem=f"{start.target}: no answer could be made: {type(error).__name__}: {error}")
 
     try:
-        script.run(start, report)
+        script.run(start, report, seen.follow)
     except UnreadableProgram as error:
         _write(file, problem=str(error))
 

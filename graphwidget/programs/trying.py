@@ -10,11 +10,13 @@ import _thread
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -28,9 +30,17 @@ from graphwidget.programs.journal import Journal
 from graphwidget.programs.target import Program, Start, StoppedProgram, UnreadableProgram, check_torch
 from graphwidget.trials import overlay
 from graphwidget.trials.account import account_of, most_held
+from graphwidget.trials.files.keeping import Keeper
 from graphwidget.trials.rerun import BEGAN, Job
 
 __all__ = ["lines_of", "main"]
+
+_UNDO = """
+import sys
+sys.path.insert(0, {root!r})
+from graphwidget.trials.files import undoing
+undoing.after_the_parent({kept!r}, {group})
+"""
 
 _MOST_LOSSES = 64  # values of losses that are kept of a place
 
@@ -44,13 +54,16 @@ def main(job_file: str, lifeline: int) -> None:
         The descriptor of a pipe that is closed when the parent is gone; -1: there is none.
     """
     job = Job.from_json(Path(job_file).read_text(encoding="utf-8"))
-    _end_with_parent(lifeline)
+    _end_with_parent(lifeline, job)
     check_torch()
     from graphwidget.programs import running, script
 
     del sys.path[0]
     overlay.install({path: content.encode("latin-1") for path, content in job.texts.items()})
     watch = _Watch(job)
+    own = str(Path(job.account).parent)
+    end = _end_group if lifeline >= 0 else partial(os._exit, 1)
+    Keeper(job.kept, os.getcwd(), own, job.begins_from, must=job.must_keep, end=end).listen()
     try:
         if job.cells:
             path = Path(job.target)
@@ -222,8 +235,17 @@ def _value(outputs: Any) -> float:
     return float("nan")
 
 
-def _end_with_parent(lifeline: int) -> None:
-    """End this process and its group when the parent is gone; and if memory runs out, let it be this process's end."""
+def _end_group() -> None:
+    """End this process and its forks."""
+    os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
+def _end_with_parent(lifeline: int, job: Job) -> None:
+    """End this process and its group when the parent is gone; and if memory runs out, let it be this process's end.
+
+    What it has changed in files is put back by a process that it starts last. If both are ended at once, as where power
+    is lost, files stay as they are then; their copies lie in the folder for temporary files.
+    """
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
     if lifeline < 0 or not hasattr(os, "killpg"):
@@ -239,6 +261,11 @@ def _end_with_parent(lifeline: int) -> None:
                 continue
             except OSError:
                 return
-        os.killpg(os.getpgrp(), signal.SIGKILL)
+        with suppress(OSError):
+            code = _UNDO.format(root=str(Path(__file__).resolve().parents[2]), kept=str(job.kept), group=os.getpgrp())
+            subprocess.Popen(
+                [sys.executable, "-I", "-c", code], start_new_session=True, cwd=os.sep, env=dict(os.environ)
+            )
+        _end_group()
 
     _thread.start_new_thread(wait, ())

@@ -14,6 +14,7 @@ read, and when a slot that saved it is unpacked. `maybe_stale_view` detects such
 # Each part lists its names in `__all__`.
 from graphwidget.torch_internals.checkpoints import *
 from graphwidget.torch_internals.engine import *
+from graphwidget.torch_internals.files import *
 from graphwidget.torch_internals.memory import *
 from graphwidget.torch_internals.modules import *
 from graphwidget.torch_internals.nodes import *

@@ -6,20 +6,39 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import psutil
 
 from graphwidget.diagnosis.wording import without_gradients
 from graphwidget.model import Finding
 from graphwidget.trials.attempt import Ran
-from graphwidget.trials.effects import Effects
+from graphwidget.trials.effects import Done, Effects
 from graphwidget.trials.lineage import wants_cuts, wants_lineage, with_lineage
 from graphwidget.trials.rerun import Rerun
 from graphwidget.trials.trial import Trials, can_be_tried, try_fixes
 
-__all__ = ["Asked", "memory_of_this_process"]
+__all__ = ["Asked", "Tried", "memory_of_this_process"]
 
 LONG = 60.0  # seconds that a program may have taken, if it is to run again without being asked for
+
+
+class Tried(NamedTuple):
+    """What came of trials.
+
+    Attributes
+    ----------
+    findings
+        With their fixes as they were tried.
+    why_not
+        Why there were no trials, as a sentence.
+    notes
+        Sentences about files that are not as they were.
+    """
+
+    findings: tuple[Finding, ...]
+    why_not: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -45,17 +64,22 @@ class Asked:
         """The same for a program of cells."""
         return replace(self, rerun=replace(self.rerun, cells=tuple(cells), order=tuple(order)))
 
-    def tried(self, ran: Ran) -> tuple[tuple[Finding, ...], str]:
-        """The findings with what came of trials; and why there were none, as a sentence."""
+    def tried(self, ran: Ran) -> Tried:
+        """What came of trials."""
         findings = tuple(ran.findings)
         wants = wants_lineage(ran)
         tries = any(can_be_tried(fix, ran.rerun) for finding in findings for fix in finding.fixes)
         if not wants and not tries:
-            return findings, ""
-        why_not = self._why_not(ran, tries)
-        if why_not:  # hooks alone are no reason to say that something is not known, if nothing failed
-            return findings, why_not if tries or ran.errors or wants_cuts(ran) else ""
-        count = 0
+            return Tried(findings)
+        done = self.effects.end()
+        ran = replace(ran, left=done.left, must_keep=not self.wanted)
+        lost = _lost(ran, tries)
+        # Hooks alone are no reason to say that something is not known, if nothing failed.
+        matters = tries or bool(ran.errors) or wants_cuts(ran)
+        why_not = self._why_not(ran, done, lost, tries)
+        if why_not:
+            return Tried(findings, why_not if matters else "")
+        count, notes = 0, []
 
         def say(fix: str) -> None:
             nonlocal count
@@ -67,28 +91,44 @@ class Asked:
                 what = f"where values {'stop to be finite' if ran.record.nonfinite else 'leave the graph'}"
                 what = what if wants_cuts(ran) else "which backward hooks are called"
                 print(f"graphwidget: the program runs again, to measure {what}", file=sys.stderr)
-                ran = with_lineage(ran, self.seconds)
+                ran, files = with_lineage(ran, self.seconds)
                 findings = tuple(ran.findings)
-            return try_fixes(ran, Trials(self.seconds, say)), ""
+                notes += files.notes
+                if files.why_not:  # and so it would be in each trial
+                    why = f"{lost}: the program was to run again, but {files.why_not}."
+                    return Tried(findings, why if matters else "", tuple(notes))
+            tried = try_fixes(ran, Trials(self.seconds, say, note=notes.append))
+            return Tried(tried, "", tuple(dict.fromkeys(notes)))
         except Exception as error:  # the answer is worth more than the trials
-            return findings, f"No fix was tried: that failed ({type(error).__name__}: {error})."
+            why = f"No fix was tried: that failed ({type(error).__name__}: {error})."
+            return Tried(findings, why, tuple(notes))
 
-    def _why_not(self, ran: Ran, tries: bool) -> str:
+    def _why_not(self, ran: Ran, done: Done, lost: str, tries: bool) -> str:
         """Why the program does not run again, and what is lost by that; empty: it runs again."""
-        lost = "No fix was tried" if tries else f"{_measured(ran)} was not measured"
         if self.wanted is False:
             return f"{lost} (--no-try)."
         if self.wanted:
             return ""
-        effects = self.effects.end()
-        if not effects and ran.seconds <= LONG:
+        if not done.only_files:
+            why = f"{done.said}, and that would happen again"
+        elif too_much := done.left.too_much():
+            why = f"{done.said}; {too_much}"
+        elif changed := done.left.changed():
+            why = f"{done.said}; {changed} has changed since it ended"
+        elif ran.seconds > LONG:
+            why = f"the program took {ran.seconds:.0f} s"
+        else:
             return ""
-        why = f"{effects}, and that would happen again" if effects else f"the program took {ran.seconds:.0f} s"
         return f"{lost}: {why}. To {'try them' if tries else 'measure it'} all the same: {self._command()}"
 
     def _command(self) -> str:
         words = ["graphwidget", "explain", "--try", *(["-m"] if self.rerun.module else []), self.rerun.target]
         return shlex.join([*words, *self.rerun.arguments])
+
+
+def _lost(ran: Ran, tries: bool) -> str:
+    """What there is not, if the program does not run again."""
+    return "No fix was tried" if tries else f"{_measured(ran)} was not measured"
 
 
 def _measured(ran: Ran) -> str:

@@ -7,13 +7,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from graphwidget.model import BackwardCall, CellError, Event, Finding, Fix, Record, Trial
 from graphwidget.trials.account import Account, Next, account_of, most_held
 from graphwidget.trials.cut_findings import depends_on_cuts
+from graphwidget.trials.files.kept import Kept, PutBack
+from graphwidget.trials.files.left import Left, named
 from graphwidget.trials.judge import hung, judge
 from graphwidget.trials.rerun import BEGAN, CannotEdit, Job, Rerun, edited
 from graphwidget.trials.supervised import Ending, Limits, supervise
@@ -59,6 +61,10 @@ class Ran:
         Whether optimizers made steps by gradients of zeros.
     followed
         How many seconds it took when values were followed from operation to operation; None: they were not.
+    left
+        What it left in files.
+    must_keep
+        Whether it may run again only as far as the files that it changes can be put back.
     """
 
     rerun: Rerun
@@ -72,18 +78,23 @@ class Ran:
     cell_of: Callable[[int | None], int | None] = lambda number: number
     zero_grads: bool = False
     followed: float | None = None
+    left: Left = field(default_factory=Left)
+    must_keep: bool = True
 
 
 class Attempt(NamedTuple):
     """What came of a trial, how many seconds it took, and the fixes for the error in which it ended.
 
-    `later` are the leaves that got a gradient from calls behind the failing one.
+    `later` are the leaves that got a gradient from calls behind the failing one. `notes` are sentences about files that
+    are not as they were. `last`: another trial of the program would decide nothing either, because of its files.
     """
 
     trial: Trial
     seconds: float
     next: tuple[Next, ...] = ()
     later: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    last: bool = False
 
 
 def attempt(
@@ -139,20 +150,41 @@ def attempt(
             lineage="too" if follows else "",
             nonfinite=bool(ran.record.nonfinite),
         )
-        ending = run(job, copy.rerun, Path(folder), Limits(whole, 2 * ran.memory + MEMORY), cancelled)
+        ending, files = run(job, ran, copy.rerun, Limits(whole, 2 * ran.memory + MEMORY), cancelled)
         account, began = Path(job.account), Path(job.account + BEGAN)
         ran_for = time.time() - began.stat().st_mtime if began.exists() else None
         after = Account.from_json(account.read_text(encoding="utf-8")) if account.exists() else None
+    if files.why_not:
+        return Attempt(
+            Trial(None, files.why_not, round(ending.seconds, 2)), ending.seconds, notes=files.notes, last=True
+        )
     if after is None:
-        return Attempt(_without_account(ending, ran.seconds, ran_for), ending.seconds)
-    return Attempt(judge(before, after, finding, fix, call, copy), ending.seconds, after.next, after.reached_later)
+        return Attempt(_without_account(ending, ran.seconds, ran_for), ending.seconds, notes=files.notes)
+    tried = judge(before, after, finding, fix, call, copy)
+    if tried.ok is False and ran.left.files and _ended_at_once(before, after):
+        what = named(ran.left.files, ran.rerun.folder)
+        tried = replace(tried, ok=None, why=f"it ended before any backward call, as it may where it finds {what}")
+    return Attempt(tried, ending.seconds, after.next, after.reached_later, files.notes)
 
 
-def run(job: Job, rerun: Rerun, folder: Path, limits: Limits, cancelled: Callable[[], bool]) -> Ending:
-    """Run a job in a child process, in a folder of its own."""
+def run(job: Job, ran: Ran, rerun: Rerun, limits: Limits, cancelled: Callable[[], bool]) -> tuple[Ending, PutBack]:
+    """Run a job in a child process, in the folder that is to have its account, and put back the files that it changed.
+
+    Parameters
+    ----------
+    ran, rerun
+        The run before; what is run now.
+    """
+    folder = Path(job.account).parent
     file, temporary = folder / "job.json", folder / "tmp"
+    left = replace(ran.left, folder=rerun.folder)
+    job = replace(job, begins_from=list(left.begins_from), must_keep=ran.must_keep)
     file.write_text(job.to_json(), encoding="utf-8")
     temporary.mkdir()
+    changed = left.changed() if ran.must_keep else ""
+    if changed:  # so it is used by somebody else, and cannot be put back
+        return Ending("", 0, "", 0.0, 0), PutBack(f"did not run: {changed} has changed since the program ended")
+    kept = Kept(job.kept, left, must=ran.must_keep)
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     code = _START.format(root=str(Path(__file__).resolve().parents[2]), job=str(file))
     environment = {
@@ -161,9 +193,26 @@ def run(job: Job, rerun: Rerun, folder: Path, limits: Limits, cancelled: Callabl
         "MPLBACKEND": "agg",  # opens no window
         **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary)),
     }
-    return supervise(
-        [sys.executable, *flags, "-c", code], limits, folder=rerun.folder, environment=environment, cancelled=cancelled
-    )
+    if kept.cannot:
+        return Ending("", 0, "", 0.0, 0), PutBack(kept.cannot)
+    files = PutBack()
+    try:
+        ending = supervise(
+            [sys.executable, *flags, "-c", code],
+            limits,
+            folder=rerun.folder,
+            environment=environment,
+            cancelled=cancelled,
+        )
+    finally:  # also on Ctrl+C
+        files = kept.put_back()
+    return ending, files
+
+
+def _ended_at_once(before: Account, after: Account) -> bool:
+    """Whether the program left by itself before any backward call, and had made some before."""
+    left = not after.errors or after.errors[0].type == "SystemExit"
+    return left and after.ended == "end" and not after.begun and before.begun > 0
 
 
 def _without_account(ending: Ending, before: float, ran_for: float | None) -> Trial:

@@ -6,6 +6,7 @@ and the loss is not a constant. A fix that changes what the program means stays 
 
 from __future__ import annotations
 
+import builtins
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -63,6 +64,8 @@ def judge(
         return trial(None, f"the program does not run again as it did: before the fix it raised {new[0].text}")
     if new and _is_past(before, after, finding, call, fix, new[0]):
         return replace(trial(False, f"it gets past this error, then the program raised {new[0].text}"), partly=True)
+    if new and _is_of_files(new[0]):
+        return trial(None, f"the program does not run again as it did: it raised {new[0].text}")
     if new:
         return trial(False, f"raised {new[0].text}")
     if after.ended == "time" and after.ran <= before.ran:
@@ -146,6 +149,12 @@ def _new_errors(
         else:
             new.append(one)
     return new
+
+
+def _is_of_files(error: Raised) -> bool:
+    """Whether an error says something of files or of the machine, such as that a folder is there already."""
+    kind = getattr(builtins, error.type, None)
+    return isinstance(kind, type) and issubclass(kind, OSError)
 
 
 def _is_past(

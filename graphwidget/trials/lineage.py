@@ -29,6 +29,7 @@ from graphwidget.model import (
 )
 from graphwidget.trials.attempt import MEMORY, START, Ran, run
 from graphwidget.trials.cut_findings import failed_by_a_cut
+from graphwidget.trials.files.kept import PutBack
 from graphwidget.trials.rerun import Job
 from graphwidget.trials.supervised import Limits
 
@@ -49,8 +50,10 @@ def wants_cuts(ran: Ran) -> bool:
     return no_graph or ran.zero_grads or bool(steps) or may_have_constant_terms(ran.record)
 
 
-def with_lineage(ran: Ran, seconds: float | None) -> Ran:
+def with_lineage(ran: Ran, seconds: float | None) -> tuple[Ran, PutBack]:
     """The run with the findings that follow from its measured lineage; as it is, where it could not be measured.
+
+    Also what came of its files, which says why it could not, if it is for them.
 
     Parameters
     ----------
@@ -62,17 +65,17 @@ def with_lineage(ran: Ran, seconds: float | None) -> Ran:
     start = max(START, 2 * ran.rerun.start_seconds)
     seconds = seconds or max(SECONDS, 4 * ran.seconds)
     began = time.monotonic()
-    lineage = _lineage_of(ran, call, seconds, seconds + start)
-    if lineage is None:
-        return ran
+    lineage, files = _lineage_of(ran, call, seconds, seconds + start)
+    if lineage is None or files.why_not:
+        return ran, files
     record = replace(ran.record, lineage=lineage)
     followed = max(0.0, time.monotonic() - began - ran.rerun.start_seconds)
-    return replace(ran, record=record, findings=diagnose(record), followed=followed)
+    return replace(ran, record=record, findings=diagnose(record), followed=followed), files
 
 
 def _lineage_of(
     ran: Ran, call: int | None, seconds: float, whole: float, cancelled: Callable[[], bool] = lambda: False
-) -> Lineage | None:
+) -> tuple[Lineage | None, PutBack]:
     """Measure a program's lineage in a child process; None: that failed.
 
     Parameters
@@ -100,9 +103,9 @@ def _lineage_of(
             lineage="alone",
             nonfinite=bool(ran.record.nonfinite),
         )
-        run(job, rerun, Path(folder), Limits(whole, 2 * ran.memory + MEMORY), cancelled)
+        _ending, files = run(job, ran, rerun, Limits(whole, 2 * ran.memory + MEMORY), cancelled)
         left = Path(job.account)
-        return _read(json.loads(left.read_text(encoding="utf-8"))) if left.exists() else None
+        return _read(json.loads(left.read_text(encoding="utf-8"))) if left.exists() else None, files
 
 
 def _read(fields: Mapping[str, Any]) -> Lineage:

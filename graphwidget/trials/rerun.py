@@ -82,6 +82,8 @@ class Job:
         ``"too"``, for the findings of the account.
     nonfinite
         Whether to measure also where values stop to be finite.
+    begins_from, must_keep
+        For the `Keeper` of files, whose folder is that for the account.
     """
 
     target: str
@@ -98,6 +100,13 @@ class Job:
     account: str
     lineage: Literal["", "alone", "too"] = ""
     nonfinite: bool = False
+    begins_from: Sequence[str] = field(default_factory=list)
+    must_keep: bool = True
+
+    @property
+    def kept(self) -> Path:
+        """The folder for the journal and the copies of files."""
+        return Path(self.account).parent / "kept"
 
     def to_json(self) -> str:
         """As text for the child."""

@@ -34,11 +34,14 @@ class Trials:
         Called with a sentence before each trial.
     cancelled
         Asked again and again whether to stop.
+    note
+        Called with a sentence about files that are not as they were.
     """
 
     seconds: float | None = None
     progress: Callable[[str], None] = lambda sentence: None
     cancelled: Callable[[], bool] = lambda: False
+    note: Callable[[str], None] = lambda sentence: None
 
 
 def try_fixes(ran: Ran, how: Trials) -> tuple[Finding, ...]:
@@ -165,4 +168,8 @@ class _Budget:
         whole = max(self.start, min(self.seconds + self.start, self.together - self._left * self.start))
         made = attempt(self.ran, finding, fix, self.seconds, whole, self.how.cancelled)
         self.together -= made.seconds
+        for sentence in made.notes:
+            self.how.note(sentence)
+        if made.last:
+            self.trials = self.more = 0
         return made

@@ -28,7 +28,40 @@ SEEN = {
     "appends": ("open('here.txt', 'a').write('x')", "the program writes files (here.txt)"),
     "removes": ("os.remove('here.txt')", "the program writes files (here.txt)"),
     "many": ("for n in range(5): open(f'{n}.txt', 'w')", "the program writes files (0.txt, 1.txt and 3 more)"),
-    "compiled code": ("torch.save(torch.ones(2), 'w.pt')", "files changed while the program ran (w.pt)"),
+    "torch's compiled writer": ("torch.save(torch.ones(2), 'w.pt')", "the program writes files (w.pt)"),
+    "compiled code": (
+        "import ctypes; ctypes.CDLL(None).creat(b'w.bin', 0o600)",
+        "files changed while the program ran (w.bin)",
+    ),
+    "compiled code beside others": (
+        "import ctypes; ctypes.CDLL(None).creat(b'w.bin', 0o600); open('a.txt', 'w')",
+        "the program writes files (a.txt, w.bin)",
+    ),
+    "makes a folder": ("os.mkdir('new')", "the program writes files (new)"),
+    "makes a folder that is there": (
+        "os.makedirs('../work', exist_ok=True); os.makedirs('.', exist_ok=True)\n"
+        "from pathlib import Path; Path('../../' + Path('..').resolve().name + '/work').mkdir(exist_ok=True)",
+        "",
+    ),
+    "removes what is not there": (
+        "from contextlib import suppress\n"
+        "for act in (os.remove, os.rmdir, lambda name: os.rename(name, 'b'), lambda name: os.truncate(name, 0)):\n"
+        "    with suppress(OSError): act('a')",
+        "",
+    ),
+    "opens in a folder that is not there": (
+        "from contextlib import suppress\nwith suppress(OSError): open('no/a', 'w')",
+        "",
+    ),
+    "renames": ("os.rename('here.txt', 'there.txt')", "the program writes files (here.txt, there.txt)"),
+    "a pipe": (
+        "os.mkfifo('pipe'); os.close(os.open('pipe', os.O_RDWR))",
+        "the program writes to a device or a pipe (pipe)",
+    ),
+    "a database": (
+        "import sqlite3; sqlite3.connect(':memory:'); sqlite3.connect('runs.db')",
+        "the program opens a database (runs.db)",
+    ),
     "another program": (
         "import subprocess; os.system('true -v'); subprocess.run([sys.executable, '-c', ''])",
         f"the program starts other programs (true, {Path(sys.executable).name})",
@@ -47,7 +80,7 @@ def test_what_would_happen_again_is_seen(tmp_path, what):
     work = tmp_path / "work"
     work.mkdir()
     (work / "here.txt").write_text("x")
-    program = f"{BEGIN}import time; time.sleep(0.05)\n{code}\nprint(f'seen: {{seen.end()}}', flush=True)\n"
+    program = f"{BEGIN}import time; time.sleep(0.05)\n{code}\nprint(f'seen: {{seen.end().said}}', flush=True)\n"
     # In another folder than that for temporary files, of which a test's own folder is a part.
     environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp"), "HOME": str(tmp_path / "home"), "IPYTHONDIR": ""}
     (tmp_path / "tmp").mkdir()
@@ -64,12 +97,12 @@ def test_files_of_others_in_a_folder_for_temporary_files_are_not_the_programs(tm
     seen = effects.Effects(str(tmp_path / folder))
     seen._since = 0
     (tmp_path / "tmp" / "others.txt").write_text("x")
-    assert seen._changed_files() == [] and seen.end() == ""
+    assert seen.end().said == ""
     inside = effects.Effects(str(tmp_path / "tmp" / "project"))
     inside._since = 0
     (tmp_path / "tmp" / "project").mkdir()
     (tmp_path / "tmp" / "project" / "own.txt").write_text("x")
-    assert "own.txt" in inside.end()
+    assert "own.txt" in inside.end().said
 
 
 def test_files_of_ours_are_not_the_programs_where_it_runs_in_the_folder_for_temporary_files(tmp_path, monkeypatch):
@@ -78,7 +111,7 @@ def test_files_of_ours_are_not_the_programs_where_it_runs_in_the_folder_for_temp
     (tmp_path / "answers").mkdir()
     seen = effects.watch(str(tmp_path), ours=str(tmp_path / "answers"))
     (tmp_path / "answers" / "ran").write_text("")
-    assert seen.end() == ""
+    assert seen.end().said == ""
 
 
 def test_the_end_of_the_interpreter_is_quiet():
@@ -100,4 +133,4 @@ def test_what_torch_compiled_is_no_effect_in_a_program_that_runs_in_the_folder_f
     seen = effects.watch(str(tmp_path))
     (tmp_path / made).mkdir()
     (tmp_path / made / "x").mkdir()
-    assert seen.end() == expected.replace("(out)", f"(out, out{os.sep}x)")
+    assert seen.end().said == expected.replace("(out)", f"(out, out{os.sep}x)")
