@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from graphwidget.diagnosis.fixes.new_values import rebound_by
 from graphwidget.diagnosis.fixes.plain_attributes import overwritten
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
@@ -83,9 +84,9 @@ def stops_training(record: Record, fix: Fix, call: BackwardCall | None) -> bool:
 def changes(record: Record, edit: Collection[str]) -> Iterator[Change]:
     """What an edit deletes or rebinds, except by lines of the program that it only moves or repeats."""
     own = {_plainly(line) for run in record.runs.values() for line in source.lines_of(run.source)}
-    removed = [step[2:].strip() for step in edit if step.startswith("- ")]
+    removed = [step[2:] for step in edit if step.startswith("- ")]
     before = list(_statements(removed))
-    rebound = {name for s in before for name in (*source.targets(s), *_given_out(s), *overwritten(s))}
+    rebound = {name for s in before for name in (*source.targets(s), *_given_out(s), *overwritten(s), *rebound_by(s))}
     new = [step[2:] for step in edit if step.startswith("+ ") and _plainly(step[2:]) not in own]
     for statement in _statements(new):
         yield from (change for change in _of_statement(statement) if change.path not in rebound)
@@ -107,7 +108,8 @@ def _plainly(line: str) -> str:
 def _statements(lines: list[str]) -> Iterator[ast.stmt]:
     """The statements of some lines: parsed together, or, if that fails, line by line."""
     together = source.parse("\n".join(lines))
-    for tree in [together] if together is not None else filter(None, map(source.parse, lines)):
+    alone = (source.parse(line.strip()) for line in lines)
+    for tree in [together] if together is not None else filter(None, alone):
         yield from (node for node in ast.walk(tree) if isinstance(node, ast.stmt))
 
 

@@ -1,0 +1,1 @@
+"""Leaves that a program makes anew, and values that lead to none."""
