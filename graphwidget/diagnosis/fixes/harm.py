@@ -85,7 +85,7 @@ def changes(record: Record, edit: Collection[str]) -> Iterator[Change]:
     """What an edit deletes or rebinds, except by lines of the program that it only moves or repeats."""
     own = {_plainly(line) for run in record.runs.values() for line in source.lines_of(run.source)}
     removed = [step[2:] for step in edit if step.startswith("- ")]
-    before = list(_statements(removed))
+    before = [*_statements(removed), *_statements([line.strip() for line in removed])]  # a block, or lines of several
     rebound = {name for s in before for name in (*source.targets(s), *_given_out(s), *overwritten(s), *rebound_by(s))}
     new = [step[2:] for step in edit if step.startswith("+ ") and _plainly(step[2:]) not in own]
     for statement in _statements(new):
@@ -108,8 +108,7 @@ def _plainly(line: str) -> str:
 def _statements(lines: list[str]) -> Iterator[ast.stmt]:
     """The statements of some lines: parsed together, or, if that fails, line by line."""
     together = source.parse("\n".join(lines))
-    alone = (source.parse(line.strip()) for line in lines)
-    for tree in [together] if together is not None else filter(None, alone):
+    for tree in [together] if together is not None else filter(None, map(source.parse, lines)):
         yield from (node for node in ast.walk(tree) if isinstance(node, ast.stmt))
 
 
