@@ -37,6 +37,7 @@ from graphwidget.model.graph.parts import (
 from graphwidget.model.graph.snapshot import Node, SavedTensor, Snapshot
 from graphwidget.model.measured.lineage import (
     INTO_A_LEAF,
+    INTO_A_TENSOR,
     FrozenModule,
     Lineage,
     MeasuredConstant,
@@ -83,6 +84,7 @@ from graphwidget.model.verdicts import Verdict
 
 __all__ = [
     "INTO_A_LEAF",
+    "INTO_A_TENSOR",
     "FrozenModule",
     "Lineage",
     "MeasuredConstant",

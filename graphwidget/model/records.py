@@ -273,6 +273,8 @@ class Write:
     the sequence numbers of the nodes that were grad_fn of the tensors when the line had ended, and `number` is the
     lowest that a node could get when it began. Neither is known of an optimizer's steps. `inside` is the module with
     ``inplace=True`` that did it, where the graph shows it. `others` are further names, of tensors in the same memory.
+    `optimizer_at`: of a step that never modified anything, the number of its optimizer as in
+    `MeasuredCut.positions`; -1: it is another write, or unknown.
     """
 
     place: Place
@@ -285,6 +287,7 @@ class Write:
     number: int = -1
     inside: ModuleCall | None = None
     others: tuple[str, ...] = ()
+    optimizer_at: int = -1
 
     def is_to(self, leaf: Leaf) -> bool:
         """Whether it modified a leaf, or would have: the same memory, or else a name of it."""

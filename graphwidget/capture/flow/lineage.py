@@ -25,7 +25,8 @@ from graphwidget.capture.flow.cuts import MOST_BEHIND, Behind, Cut, as_measured,
 from graphwidget.capture.flow.emptied import EmptiedGradients
 from graphwidget.capture.flow.leaves.constants import Constants, Frames
 from graphwidget.capture.flow.leaves.copies import SAME, Copies
-from graphwidget.capture.flow.leaves.fresh_leaves import FreshLeaves, is_fresh, shares_memory
+from graphwidget.capture.flow.leaves.fresh_leaves import FreshLeaves, is_fresh
+from graphwidget.capture.flow.leaves.hidden_writes import HiddenWrites
 from graphwidget.capture.flow.leaves.late_leaves import LateLeaves
 from graphwidget.capture.flow.named_modules import modules_of
 from graphwidget.capture.flow.nonfinite_steps import NonFiniteFlow
@@ -34,7 +35,7 @@ from graphwidget.capture.flow.operands import held, is_index, is_parameter, leav
 from graphwidget.capture.flow.single_values import SingleValues
 from graphwidget.capture.flow.twins import twins_now
 from graphwidget.capture.flow.zero_gradients import ZeroFlow
-from graphwidget.model import INTO_A_LEAF, FrozenModule, Lineage, TextLine
+from graphwidget.model import FrozenModule, Lineage, TextLine
 
 __all__ = ["LineageMode"]
 
@@ -81,7 +82,7 @@ class LineageMode(TorchFunctionMode):
         self._stepped: weakref.WeakSet[Any] = weakref.WeakSet()  # optimizers that have made a step
         self._positions = WeakTensorKeyDictionary()  # parameter -> as in `MeasuredCut.positions`
         self._count = 0  # of optimizers that have made a step, in all
-        self._zero_flow = ZeroFlow()
+        self._zero_flow, self._hidden = ZeroFlow(), HiddenWrites()
         self._fresh = FreshLeaves(self._optimizers)
         self._singles = SingleValues(lines, self._look, lambda one: self._behind.get(one, Behind()))
         self._late = LateLeaves(lines)
@@ -192,9 +193,8 @@ class LineageMode(TorchFunctionMode):
     ) -> Any:
         """Run an operation, and note what came of it."""
         kwargs = kwargs or {}
-        given = list(
-            tensors_in(args[:1] if name_of(func) == "__deepcopy__" else (args, kwargs))
-        )  # not what was copied before
+        # Not what was copied before.
+        given = list(tensors_in(args[:1] if name_of(func) == "__deepcopy__" else (args, kwargs)))
         with_graph = [one for one in given if one.requires_grad]
         changing = self._emptied.before(func, args)
         result = func(*args, **kwargs)
@@ -224,7 +224,7 @@ class LineageMode(TorchFunctionMode):
             if not flag and is_parameter(args[0]):
                 self._switched_off[args[0]] = self._lines()
             return
-        if with_graph and len(given) > 1 and self._note_write(by, given):
+        if with_graph and len(given) > 1 and self._note_write(by, args, given):
             return
         if by == "grad":
             return  # a gradient is no value that the tensor was computed from
@@ -235,6 +235,7 @@ class LineageMode(TorchFunctionMode):
             self._finite.operation(by, (args, kwargs), every, self._lines)
         self._singles.operation(by, given, every)
         self._late.operation(by, given, every)
+        self._hidden.note(by, given, every)
         outputs = [one for one in every if not one.requires_grad]
         into = (by.endswith("_") and not by.endswith("__")) or by == "__setitem__"
         if by in SAME or by == "copy_":
@@ -270,15 +271,15 @@ class LineageMode(TorchFunctionMode):
                     self._behind[one] = behind
         self._depend(every, before)
 
-    def _note_write(self, by: str, given: list[Any]) -> bool:
+    def _note_write(self, by: str, args: Any, given: list[Any]) -> bool:
         """Whether a leaf is written to, and takes only the values of what has a graph: ``w.data = x``."""
-        into, values = given[0], [one for one in given[1:] if one.grad_fn is not None]
-        leaf = into if into.is_leaf and into.requires_grad else self._copies.same_as(into)
-        writes = by == "data" or by == "__setitem__" or (by.endswith("_") and not by.endswith("__"))
-        if not values or not writes or leaf is None or not shares_memory(into, leaf):
-            return False
-        self._note_leaf(leaf, INTO_A_LEAF, values)
-        return True
+        written = list(self._hidden.written(by, args, given))
+        for whole, into in ((one, into) for one in written for into in one.into):
+            cut = self._note_leaf(into, whole.by, whole.values)
+            if not is_parameter(into) and not self._fresh.is_held(into):
+                self._went_into[into] = (*self._went_into.get(into, ()), cut)[-MOST_BEHIND:]
+                self._behind[into] = self._behind.get(into, Behind()) | Behind((cut,))
+        return any(one.into[-1].requires_grad and one.into[-1].is_leaf for one in written)
 
     def _note_fresh(self, by: str, args: Any, given: list[Any], with_graph: list[Any], results: list[Any]) -> None:
         """A new leaf was made of values with a graph, or of numbers taken from such, as by ``torch.tensor``."""
@@ -298,7 +299,7 @@ class LineageMode(TorchFunctionMode):
             cut = Cut(self._lines(), by, True, False, used=True)
             self._look(cut, values)
             self._fresh.note(leaf, (cut,))
-        return self._cut(by, values, into=False)
+        return self._cut(by, values, grad_mode=True)
 
     def _depend(self, outputs: Iterable[Any], cuts: Iterable[Cut]) -> None:
         """Note on which cuts some results depend. What a step or an average writes to a parameter does not count."""
@@ -324,12 +325,12 @@ class LineageMode(TorchFunctionMode):
                 if one in known and not is_parameter(result):
                     known[result] = known[one]
 
-    def _cut(self, by: str, values: list[Any], *, into: bool) -> Cut:
+    def _cut(self, by: str, values: list[Any], *, into: bool = False, grad_mode: bool = False) -> Cut:
         lines = self._lines()
         key = (lines, by, False)
         cut = self._cuts.get(key)
         if cut is None:
-            cut = Cut(lines, by, torch.is_grad_enabled(), into, self._grad_off)
+            cut = Cut(lines, by, grad_mode or torch.is_grad_enabled(), into, () if grad_mode else self._grad_off)
             cut.twins = twins_now(sys._getframe(1))
             if len(self._cuts) < _MOST_CUTS:
                 self._cuts[key] = cut
@@ -412,14 +413,13 @@ class LineageMode(TorchFunctionMode):
             as_measured(cut, wanted, asked if cut in reached else ())
             for cut in sorted(self._cuts.values(), key=lambda cut: cut.last)
         )
-        found = self._finite.found if self._finite is not None else None
         return Lineage(
             call,
             root,
             frozen,
             everything,
             self._zero_flow.found(),
-            found,
+            self._finite.found if self._finite is not None else None,
             self._fresh.measured(wanted),
             self._singles.ends(),
             self._singles.terms(),

@@ -10,7 +10,7 @@ from torch.overrides import resolve_name
 
 from graphwidget import torch_internals as internals
 
-__all__ = ["held", "is_index", "is_parameter", "leaves_behind", "name_of", "tensors_in"]
+__all__ = ["held", "is_index", "is_parameter", "leaves_behind", "name_of", "tensors_in", "writes_in_place"]
 
 _MOST_NODES = 3000  # of a graph, looked at for leaves
 
@@ -33,6 +33,11 @@ def held(optimizer: Any) -> list[Any]:
 def is_index(value: Any) -> bool:
     """Whether a tensor can only choose among values: a label, or an action that `log_prob` scores."""
     return not (value.is_floating_point() or value.is_complex() or value.dtype == torch.bool)
+
+
+def writes_in_place(by: str) -> bool:
+    """Whether an operation of that name changes its first argument: a method, an element, or `.data`."""
+    return by in ("data", "__setitem__") or (by.endswith("_") and not by.endswith("__"))
 
 
 def is_parameter(value: Any) -> bool:

@@ -319,7 +319,10 @@ class OptimizerSteps:
         if len(self.idle) < MAX_OPTIMIZERS or id(optimizer) in self.idle:
             names = tuple(watched.paths[i] for i in at)
             keys = tuple(found[0] for one in parameters if (found := internals.storage_of(one)) is not None)
-            self.idle[id(optimizer)] = Write(place, place.source, names, keys, self.log.calls(), True)
+            number = self.starved.number_of(optimizer)
+            self.idle[id(optimizer)] = Write(
+                place, place.source, names, keys, self.log.calls(), True, optimizer_at=number
+            )
 
 
 def _tensors_of_state(optimizer: Any) -> list[Any]:

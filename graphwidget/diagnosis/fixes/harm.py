@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from graphwidget.diagnosis.fixes.new_values import rebound_by
 from graphwidget.diagnosis.fixes.plain_attributes import overwritten
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
@@ -83,9 +84,9 @@ def stops_training(record: Record, fix: Fix, call: BackwardCall | None) -> bool:
 def changes(record: Record, edit: Collection[str]) -> Iterator[Change]:
     """What an edit deletes or rebinds, except by lines of the program that it only moves or repeats."""
     own = {_plainly(line) for run in record.runs.values() for line in source.lines_of(run.source)}
-    removed = [step[2:].strip() for step in edit if step.startswith("- ")]
-    before = list(_statements(removed))
-    rebound = {name for s in before for name in (*source.targets(s), *_given_out(s), *overwritten(s))}
+    removed = [step[2:] for step in edit if step.startswith("- ")]
+    before = [*_statements(removed), *_statements([line.strip() for line in removed])]  # a block, or lines of several
+    rebound = {name for s in before for name in (*source.targets(s), *_given_out(s), *overwritten(s), *rebound_by(s))}
     new = [step[2:] for step in edit if step.startswith("+ ") and _plainly(step[2:]) not in own]
     for statement in _statements(new):
         yield from (change for change in _of_statement(statement) if change.path not in rebound)

@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from itertools import count
 from typing import TypeGuard
 
-from graphwidget.diagnosis.fixes import plain_attributes
+from graphwidget.diagnosis.fixes import new_values, plain_attributes
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.paths import root_of
 from graphwidget.diagnosis.source.pytorch.names import has_parameters
 from graphwidget.diagnosis.source.pytorch.optimizers import TRAINS, optimized
-from graphwidget.model import INTO_A_LEAF, CellRun, TextEdit
+from graphwidget.model import INTO_A_LEAF, INTO_A_TENSOR, CellRun, TextEdit
 
 _NUMBER = re.compile(r"\.(item|tolist|numpy|detach|data)\b|^(float|int|len)\(")
 # Without these, a line computes the same values with their graph.
@@ -37,6 +37,8 @@ def without(cell: int | None, text: str, statement: ast.stmt | ast.expr, cut: st
         return plain_attributes.not_as_parameter(cell, text, statement)
     if cut == INTO_A_LEAF and isinstance(statement, ast.stmt):
         return plain_attributes.not_into_a_leaf(cell, text, statement)
+    if cut == INTO_A_TENSOR and isinstance(statement, ast.stmt):
+        return new_values.instead_of_write(cell, text, statement)[1]
     if "tensor(" in ast.unparse(statement) or cut not in LEFT_OUT:
         return ()
     if cut == "item" and (numbers := [n for n in nodes if _makes_number(n)]):

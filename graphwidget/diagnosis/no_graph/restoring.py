@@ -10,6 +10,7 @@ from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.cutting import CUTTING
 from graphwidget.diagnosis.no_graph.grad_mode.context_managers import not_put_back
 from graphwidget.diagnosis.no_graph.grad_mode.left_early import left_early
+from graphwidget.diagnosis.no_graph.leaves.written import new_instead
 from graphwidget.diagnosis.no_graph.measured import is_measured
 from graphwidget.diagnosis.no_graph.origins import Cut, Kept
 from graphwidget.diagnosis.no_graph.twins import twin_fix
@@ -19,7 +20,7 @@ from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import place_of, short, source_line, where
-from graphwidget.model import INTO_A_LEAF, CellRun, Fix, Record
+from graphwidget.model import INTO_A_LEAF, INTO_A_TENSOR, CellRun, Fix, Record
 
 __all__ = ["IN_A_LEAF", "cause_of"]
 
@@ -33,6 +34,7 @@ _WHY = {
     "tensor": "`torch.tensor` makes a new leaf",
     "Parameter": "`nn.Parameter` makes a new leaf",
     INTO_A_LEAF: "it writes only the values into a leaf",
+    INTO_A_TENSOR: "it writes only the values, and no graph records the write",
     "indices": "indices have no derivative",
 }
 
@@ -40,6 +42,7 @@ _WHY = {
 IN_A_LEAF = {
     "Parameter": "Use what was computed itself, and make no parameter of it",
     INTO_A_LEAF: "Put what was computed itself in the place of the leaf, or hand it to `torch.func.functional_call`",
+    INTO_A_TENSOR: "Compute a new tensor instead of this write, and go on with that",
 }
 
 
@@ -56,6 +59,8 @@ def cause_of(record: Record, cut: Cut) -> Cause:
     why = _WHY.get(cut.by, f"`{cut.by}` has no derivative")
     sure = "" if cut.sure else ", if what it reads had one"
     text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph{sure}: {why}."
+    if cut.by == INTO_A_TENSOR:
+        return Cause(text, new_instead(record, cut), place)
     edits = restore_graph.without(run.cell, run.source, statement, cut.by)
     works = (
         cut.sure

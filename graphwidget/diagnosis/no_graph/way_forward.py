@@ -13,7 +13,7 @@ from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.pytorch import grad_modes
-from graphwidget.model import INTO_A_LEAF, CellRun, Record
+from graphwidget.model import INTO_A_LEAF, INTO_A_TENSOR, CellRun, Record
 
 __all__ = ["COMPARING", "CONVERTING", "MOST_STEPS", "Use", "cuts_behind", "follow", "tensors_made_of", "why_cut"]
 
@@ -29,6 +29,7 @@ COMPARING = ("gt", "ge", "lt", "le", "eq", "ne")
 _WHY = {
     "Parameter": "`nn.Parameter` makes a new leaf, to which no graph leads",
     INTO_A_LEAF: "it writes only the values into a leaf, to which no graph leads",
+    INTO_A_TENSOR: "it writes only the values, and no graph records the write",
     "detach": "`detach` cuts the graph there",
     "detach_": "`detach_` cuts the graph there",
     "data": "`.data` cuts the graph there",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 __all__ = [
     "INTO_A_LEAF",
+    "INTO_A_TENSOR",
     "FrozenModule",
     "Lineage",
     "MeasuredConstant",
@@ -22,7 +23,9 @@ __all__ = [
 ]
 
 
-INTO_A_LEAF = "into a leaf"  # `MeasuredCut.by` where a leaf takes only the values: ``w.data = x``, ``w.copy_(x)``
+# `MeasuredCut.by` where only the values are taken, by a parameter or by another tensor: ``w.data = x``, ``w.copy_(x)``.
+INTO_A_LEAF = "into a leaf"
+INTO_A_TENSOR = "into a tensor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class MeasuredCut:
     lines
         The lines of the user's own code that were running, the innermost first.
     by
-        The name of the operation: ``detach``, ``item``, ``argmax``, ``linear``; `INTO_A_LEAF` for what writes to one.
+        The name of the operation: ``detach``, ``item``, ``argmax``, ``linear``; `INTO_A_LEAF` or `INTO_A_TENSOR`.
     grad_mode
         Whether grad mode was on.
     leaves

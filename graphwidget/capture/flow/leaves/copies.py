@@ -31,10 +31,6 @@ class Copies:
         elif (leaf := self._leaf_of(results[0])) is not None and leaf is not source:
             self._copied[leaf] = weakref.ref(source)
 
-    def same_as(self, value: Any) -> Any:
-        """The leaf that shares its memory with ``w.data``; None: it is none, or gone."""
-        return self._same.get(value, _gone)()
-
     def source_of(self, leaf: Any) -> Any:
         """The leaf whose values were copied into one; None: none were, or it is gone."""
         return self._copied.get(leaf, _gone)()
@@ -43,7 +39,7 @@ class Copies:
         """The leaf that a tensor is, or whose plain values it has; None: it is something else."""
         if isinstance(value, torch.Tensor) and value.requires_grad:
             return value if value.is_leaf else None
-        return self.same_as(value)
+        return self._same.get(value, _gone)()
 
 
 def _gone() -> None: ...

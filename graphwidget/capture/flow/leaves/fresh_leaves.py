@@ -88,6 +88,10 @@ class FreshLeaves:
             for one in self._alone
         )
 
+    def is_held(self, leaf: Any) -> bool:
+        """Whether an optimizer has it now: it is trained itself."""
+        return id(leaf) in self._held()
+
     def _held(self) -> set[int]:
         return {
             id(one) for optimizer in self._optimizers for group in optimizer.param_groups for one in group["params"]

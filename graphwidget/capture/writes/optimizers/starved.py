@@ -65,6 +65,11 @@ class Starved:
             if not known.steps & (known.steps - 1):  # a power of two
                 known.name(self.watched)
 
+    def number_of(self, optimizer: Any) -> int:
+        """Which optimizer it is, in the order of their first steps; -1: unknown."""
+        known = self._followed.get(id(optimizer))
+        return known.number if known is not None and known.optimizer() is optimizer else -1
+
     def forget(self, tensor: Any) -> None:
         """Drop every reference to a tensor: nothing is reported of it."""
         for known in self._followed.values():

@@ -7,6 +7,7 @@ import ast
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.measured import cut_at
 from graphwidget.diagnosis.no_graph.origins import Cut
+from graphwidget.diagnosis.no_graph.restoring import IN_A_LEAF, cause_of
 from graphwidget.diagnosis.no_graph.way_forward import cuts_behind, why_cut
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
@@ -34,7 +35,11 @@ def cut_off(record: Record, call: BackwardCall, index: int, root: str, shown: st
     text, place = _used_by(cut, root, shown)
     others = {(one.run.run, one.statement.lineno) for _, one in found} - {(cut.run.run, cut.statement.lineno)}
     more = f" So it is with {len(others)} other {'line' if len(others) == 1 else 'lines'}." if others else ""
-    return f"{text}{more}", place, (_by_choice(place) if _only_chose(measured) else uncut(cut, place),)
+    return f"{text}{more}", place, (_by_choice(place) if _only_chose(measured) else _remedy(record, cut, place),)
+
+
+def _remedy(record: Record, cut: Cut, place: Place) -> Fix:
+    return cause_of(record, cut).fix if cut.by in IN_A_LEAF else uncut(cut, place)
 
 
 def _only_chose(cut: MeasuredCut) -> bool:

@@ -17,6 +17,7 @@ from graphwidget.diagnosis.findings.refusals.unused_inputs.late import told_late
 from graphwidget.diagnosis.findings.refusals.unused_inputs.linear import linear_in
 from graphwidget.diagnosis.findings.refusals.unused_inputs.made_again import made_again
 from graphwidget.diagnosis.findings.refusals.unused_inputs.parts import part_of_whole
+from graphwidget.diagnosis.findings.refusals.unused_inputs.second_names import second_name
 from graphwidget.diagnosis.findings.refusals.unused_inputs.unread import unread_argument
 from graphwidget.diagnosis.no_graph.cause import expression
 from graphwidget.diagnosis.no_graph.cutting import cuts_in
@@ -53,6 +54,9 @@ def explain(record: Record, call: BackwardCall) -> Finding:
     root, shown = root_name(call), f"`{name}`" if name else "an input"
     start = call.roots[0] if len(call.roots) == 1 else None
     other = adapted(record, call, root)
+    kept = second_name(record, call, root)
+    if kept is not None:
+        return _finding(call, root, name or (other.name if other is not None else None), _Why(*kept))
     if other is not None:
         name = name or other.name
         return _finding(call, root, name, _Why(other.text, other.place, other.fixes))

@@ -92,10 +92,14 @@ def _of(
         why = f"It has {names(named)}, which took no part in the backward before it{reached}."
         cause = where_cut(record, call, root_name(call))
         leaf = where_made_anew(record, call)
-        if leaf is not None:
+        if leaves := made_anew.written(record, step):
+            cause = made_anew.place_of_cut(leaves)
+            why += f" {made_anew.said_of(leaves)}"
+            fixes = (made_anew.not_in_leaves(record, leaves),)
+        elif leaf is not None:
             why += f" {leaf.sentence}"
             undone = forced_leaf.undone(record, call, leaf)
-            cut_off = made_anew.numbers_of(record, step.paths)
+            cut_off = made_anew.numbers_of(record, step)
             cause, fixes = leaf.place, tuple(one.fix for one in undone) or (made_anew.handed_on(leaf, cut_off),)
             numbers = made_anew.place_of_cut(cut_off) or where_made_numbers(record, call, leaf)
             if undone:
@@ -110,14 +114,17 @@ def _of(
         elif (cut := cut_before_root(record, call, step.paths)) is not None:
             cause, said = _said_of_cut(cut)
             why, fixes, cutting = why + said, (uncut(record, call, cut),), (cut.by,)
-        elif leaves := made_anew.in_leaves(record, step.paths):
+        elif leaves := made_anew.in_leaves(record, step):
             cause = made_anew.place_of_cut(leaves)
             why += f" {made_anew.said_of(leaves)}"
-            fixes, cutting = (made_anew.not_in_leaves(leaves),), ("Parameter",) if leaves[0].by == "Parameter" else ()
+            fixes, cutting = (
+                (made_anew.not_in_leaves(record, leaves),),
+                ("Parameter",) if leaves[0].by == "Parameter" else (),
+            )
         elif gradients := inner_gradients(record, call, step):
             why += f" {said_of(gradients, named)}"
             cause, fixes, cutting = gradients[0].place, (graphs_built(record, gradients),), ("create_graph",)
-        elif taken := made_anew.numbers_of(record, step.paths):
+        elif taken := made_anew.numbers_of(record, step):
             cause = made_anew.place_of_cut(taken)
             why += f" {made_anew.said_of_numbers(taken)}"
             fixes, cutting = (made_anew.not_in_numbers(taken),), (taken[0].by,)

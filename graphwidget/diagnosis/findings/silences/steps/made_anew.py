@@ -7,10 +7,11 @@ gradient, and what its value was computed from none.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.leaves.fresh_leaf import FreshLeaf
+from graphwidget.diagnosis.no_graph.leaves.written import new_instead
 from graphwidget.diagnosis.no_graph.measured import cut_at
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.no_graph.restoring import IN_A_LEAF
@@ -18,7 +19,7 @@ from graphwidget.diagnosis.no_graph.way_forward import why_cut
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.wording import at, place_of, short, where
-from graphwidget.model import Fix, Place, Record
+from graphwidget.model import INTO_A_LEAF, INTO_A_TENSOR, Fix, MeasuredCut, Place, Record, Write
 
 __all__ = [
     "handed_on",
@@ -29,13 +30,14 @@ __all__ = [
     "place_of_cut",
     "said_of",
     "said_of_numbers",
+    "written",
 ]
 
 
-def _cuts_off(record: Record, paths: Collection[str]) -> list[Cut]:
-    """The measured lines that cut off what is computed from some parameters, and that led to a root, or may have."""
+def _cuts_off(record: Record, step: Write) -> list[Cut]:
+    """The measured lines that cut off what is computed from a step's parameters, and led to a root, or may have."""
     cuts = record.lineage.cuts if record.lineage is not None else ()
-    behind = [one for one in cuts if one.used is not False and not set(paths).isdisjoint(one.leaves)]
+    behind = [one for one in cuts if one.used is not False and _is_behind(one, step)]
     found: dict[tuple[int, int], Cut] = {}
     for one in [one for one in behind if one.used] or behind:
         cut = cut_at(record, one)
@@ -44,11 +46,18 @@ def _cuts_off(record: Record, paths: Collection[str]) -> list[Cut]:
     return sorted(found.values(), key=lambda cut: (cut.run.run, cut.statement.lineno))
 
 
-def numbers_of(record: Record, paths: Collection[str]) -> list[Cut]:
+def _is_behind(cut: MeasuredCut, step: Write) -> bool:
+    """Whether the values of a cut were computed from a step's parameters: by their names, or by the optimizer's number.
+
+    In the second run a parameter may have another of its names.
+    """
+    named = not set(step.paths).isdisjoint(cut.leaves)
+    return named or any(number == step.optimizer_at for number, _ in cut.positions)
+
+
+def numbers_of(record: Record, step: Write) -> list[Cut]:
     """The only line that makes numbers of it; empty: there are several, of which some may be for a person to read."""
-    found = [
-        cut for cut in _cuts_off(record, paths) if cut.by in ("item", "detach", "data", "tensor") and _without(cut)
-    ]
+    found = [cut for cut in _cuts_off(record, step) if cut.by in ("item", "detach", "data", "tensor") and _without(cut)]
     return found if len(found) == 1 else []
 
 
@@ -71,9 +80,14 @@ def not_in_numbers(cuts: Sequence[Cut]) -> Fix:
     return Fix("differentiable_op", text, False, at(place_of_cut(cuts)), edits=_without(cuts[0]))
 
 
-def in_leaves(record: Record, paths: Collection[str]) -> list[Cut]:
+def in_leaves(record: Record, step: Write) -> list[Cut]:
     """Those that make a parameter of it, or write its values into a leaf."""
-    return [cut for cut in _cuts_off(record, paths) if cut.by in IN_A_LEAF]
+    return [cut for cut in _cuts_off(record, step) if cut.by in IN_A_LEAF]
+
+
+def written(record: Record, step: Write) -> list[Cut]:
+    """Those that write only its values into a tensor."""
+    return [cut for cut in in_leaves(record, step) if cut.by in (INTO_A_LEAF, INTO_A_TENSOR)]
 
 
 def _without(cut: Cut) -> text_edit.Edits:
@@ -92,14 +106,19 @@ def said_of(cuts: Sequence[Cut]) -> str:
     if all(cut.by == "Parameter" for cut in cuts):
         make = "make new leaves" if len(lines) > 1 else "makes a new leaf"
         return f"{shown} {make} of what is computed from them: no graph leads from there to them."
+    if all(cut.by == INTO_A_TENSOR for cut in cuts):
+        write = "write" if len(lines) > 1 else "writes"
+        return f"{shown} {write} only the values of what is computed from them: no graph records that."
     put = "put" if len(lines) > 1 else "puts"
     return (
         f"{shown} {put} only the values of what is computed from them into leaves: no graph leads from there to them."
     )
 
 
-def not_in_leaves(cuts: Sequence[Cut]) -> Fix:
+def not_in_leaves(record: Record, cuts: Sequence[Cut]) -> Fix:
     """Use what was computed itself."""
+    if len(cuts) == 1 and cuts[0].by == INTO_A_TENSOR:
+        return new_instead(record, cuts[0])
     lines = " and ".join(where(place_of_cut([cut])) for cut in cuts)
     edits = tuple(edit for cut in cuts for edit in _without(cut))
     text = f"{IN_A_LEAF[cuts[0].by]} ({lines})."
