@@ -1,4 +1,4 @@
-"""Lines of a training loop that do nothing: gradients clipped before they are there, methods named and not called."""
+"""Gradients that are clipped before they are there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
-from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import CellRun, Finding, Fix, Place, Record
 
@@ -16,19 +15,16 @@ __all__ = ["CLIPS", "find"]
 
 CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grads_with_norm_")
 _BACKWARDS, _STEPS, _CLEARS = ("backward",), ("step",), ("zero_grad",)
-_CALLABLE = ("backward", "step", "zero_grad")
 
 
 def find(record: Record) -> Iterator[Finding]:
-    """Yield a finding for each such line of what ran to its end."""
+    """Yield a finding for each such line."""
     stepped = {at(write.place) for write in record.writes if write.optimizer}
     latest = Cells.of(record).latest
     for run in latest:
         if any(name in run.source for name in CLIPS):  # a long file is walked only if it may have such a line
             for block in _blocks(run):
                 yield from _clipped_too_early(latest, run, block, stepped)
-        if run.error is None:
-            yield from _not_called(record, run)
 
 
 def _blocks(run: CellRun) -> Iterator[list[ast.stmt]]:
@@ -116,45 +112,3 @@ def _step_behind_the_caller(
         if not syntax.blocks_of(one) and _calls(one, (found[1].name,)) and not _calls(one, CLIPS)
     ]
     return _step_behind(calling[0][0], calling[0][1], calling[0][2], stepped) if len(calling) == 1 else None
-
-
-# ------------------------------------------------------------------ named and not called
-
-
-def _not_called(record: Record, run: CellRun) -> Iterator[Finding]:
-    """``opt.step`` as a line of its own: it names the method, and nothing happens."""
-    tree = syntax.parse(run.source)
-    last = tree.body[-1] if tree is not None and tree.body else None
-    for one in syntax.nodes_of(run.source):
-        if not isinstance(one, ast.Expr) or not isinstance(one.value, ast.Attribute) or run.cell is None:
-            continue
-        value = one.value
-        if value.attr not in _CALLABLE:
-            continue
-        owner = ast.unparse(value.value)
-        if one is last or (value.attr == "step" and not _is_optimizer(record, owner)):
-            continue  # a notebook shows a cell's last value; `step` may be a field of something else
-        place, shown = place_of(run, one.lineno), ast.unparse(value)
-        yield Finding(
-            "silent",
-            "warning",
-            f"`{shown}` ({where(place)}) names the method and does not call it, so the line does nothing.",
-            f"`{shown}` is not called.",
-            made_at=place,
-            cause=place,
-            names=(shown,),
-            fixes=(
-                Fix(
-                    "call_it",
-                    f"Call it: `{shown}()`.",
-                    False,
-                    (run.cell, one.lineno),
-                    edits=text_edit.insert_behind(run.cell, run.source, value, "()"),
-                ),
-            ),
-        )
-
-
-def _is_optimizer(record: Record, owner: str) -> bool:
-    made = (one for run in record.runs.values() for one, _ in syntax.assigned_as(run.source, owner.rsplit(".", 1)[-1]))
-    return any(OPTIMIZER.search(ast.unparse(one)) or "Scheduler" in ast.unparse(one) for one in made)

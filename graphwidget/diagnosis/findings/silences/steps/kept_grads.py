@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
+from graphwidget.diagnosis.findings.silences.not_called import is_named_only
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
@@ -28,6 +29,8 @@ def find(record: Record) -> Iterator[Finding]:
     """Yield one finding for each optimizer whose gradients are not cleared from step to step."""
     for kept in record.kept_grads:
         call = call_before(record, kept)
+        if is_named_only(record, owner_of(kept.place.source) or "", "zero_grad"):
+            continue
         if not kept.by_hand and call is not None and is_never_cleared(record, kept) and not _may_be_meant(record, kept):
             yield _of(record, kept, call)
 
