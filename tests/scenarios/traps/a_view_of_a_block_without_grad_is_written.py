@@ -1,5 +1,5 @@
 # verified:
-# says: `part.mul_(3)` modifies it where operations are recorded | make the view outside of `torch.no_grad()`
+# says: `part.mul_(3)` (In[2], line 1) modifies it where operations are recorded | make the view outside of `torch.no_grad()`
 # %%
 import torch
 w = torch.ones(4, requires_grad=True)
