@@ -254,6 +254,11 @@ _BUILT_AFTER: Ladder = (
         "A cut takes no gradient from anything that a step changes.",
     ),
     Rung(
+        lambda case: case.is_for_another_optimizer,
+        (detach.propose, recompute.propose),
+        "The old part has been trained, and the later call is for what another optimizer holds.",
+    ),
+    Rung(
         lambda case: case.not_for_the_old_part,
         (detach.propose, recompute.propose),
         "The loop trains other weights, and no step uses what it gives to those of the old part.",

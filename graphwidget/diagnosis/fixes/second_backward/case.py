@@ -10,9 +10,9 @@ from functools import cached_property
 from graphwidget.diagnosis.fixes.cuts.cut import Cut
 from graphwidget.diagnosis.fixes.rerun import made_once
 from graphwidget.diagnosis.fixes.rerun.plan import Rerun, rerun
-from graphwidget.diagnosis.reuse.after_loop import drops_the_gradients
 from graphwidget.diagnosis.reuse.inside_function import inside_function
 from graphwidget.diagnosis.reuse.named_edges import NamedEdges
+from graphwidget.diagnosis.reuse.next_steps import drops_the_gradients, is_for_another_optimizer
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import containers, syntax
@@ -262,6 +262,11 @@ class Case:
             and not self.reuse.steps_modified_the_old_part
             and drops_the_gradients(self.setting)
         )
+
+    @cached_property
+    def is_for_another_optimizer(self) -> bool:
+        """Whether the old part has been trained, and the later call trains what another optimizer holds."""
+        return self.stepped and is_for_another_optimizer(self.reuse)
 
     @cached_property
     def in_closure(self) -> bool:

@@ -80,10 +80,11 @@ def _starved(case: Case) -> tuple[str, ...]:
 
     If the old part is a term of the loss, these are all leaves behind that term, which is a constant then. In a pass
     that carries a state over there are none: a leaf behind the state alone was reached when the state began. Nor are
-    there any where the program drops the gradients.
+    there any where the program drops the gradients, or has trained the old part and goes on with another optimizer.
     """
     reuse, setting = case.reuse, case.setting
     if setting.only_added:
         inside = reachable(reuse.graph, reuse.boundary)
         return setting.leaf_names(index for index in inside if index in reuse.graph.leaves)
-    return () if setting.carried_state or case.not_for_the_old_part else setting.leaf_names(reuse.starved)
+    none = setting.carried_state or case.not_for_the_old_part or case.is_for_another_optimizer
+    return () if none else setting.leaf_names(reuse.starved)
