@@ -121,3 +121,26 @@ def test_a_number_needs_no_item():
 )
 def test_other_errors_are_none_of_these(cell):
     assert not any("no tensor" in one.headline or "module" in one.headline for one in findings_of(NET, cell))
+
+
+def test_a_backward_of_an_optimizer_is_that_of_the_loss():
+    found = only("opt = torch.optim.SGD(net.parameters(), lr=0.1)\nloss = net(x).mean()\nopt.backward(loss)")
+    assert found.headline == "`opt` is a SGD, and has no `backward`." and shown(found) == ["loss.backward()"]
+
+
+def test_an_object_that_is_no_criterion_is_not_said_to_be_one():
+    found = only("opt = torch.optim.SGD(net.parameters(), 0.1)\nopt.backward()")
+    assert "module" not in found.headline + found.text
+
+
+@pytest.mark.parametrize(
+    ("line", "new"),
+    [
+        ("torch.optim.SGD(net.parameters, lr=0.1)", "()"),
+        ("torch.optim.Adam(net)", ".parameters()"),
+        ("torch.autograd.grad(net(x).sum(), net.parameters)", "()"),
+    ],
+)
+def test_parameters_are_listed(line, new):
+    found = only(f"made = {line}")
+    assert "listed by" in found.headline and shown(found) == [new]

@@ -16,7 +16,7 @@ def of_line(failure: Failure) -> Finding | None:
     """Why what a line calls `backward` on is no tensor, and what to write; None: it raised something else."""
     one = asked(failure)
     if one is None:
-        return uncalled.of_settings(failure)
+        return uncalled.of_settings(failure) or uncalled.of_iterable(failure)
     number = one.kind in _NUMBERS or one.kind.startswith("numpy.")
     if one.attribute in ("item", "detach"):
         return numbers.of_a_number(one) if number else None
@@ -24,6 +24,6 @@ def of_line(failure: Failure) -> Finding | None:
         return numbers.found(one)
     if one.kind == "NoneType":
         return nothing.found(one)
-    if one.kind in ("method", "function", "builtin_function_or_method", "method-wrapper", "type"):
+    if one.kind in uncalled.FUNCTIONS:
         return uncalled.of_method(one)
-    return uncalled.of_criterion(one) or several.found(one)
+    return several.of_another_owner(one) or uncalled.of_criterion(one) or several.found(one)

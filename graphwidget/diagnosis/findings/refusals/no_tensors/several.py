@@ -10,7 +10,7 @@ from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.wording import at, names, place_of, short, where
 from graphwidget.model import Finding, Fix, Place
 
-__all__ = ["found"]
+__all__ = ["found", "of_another_owner"]
 
 _SEQUENCES = ("tuple", "list")
 
@@ -28,6 +28,27 @@ def found(one: Asked) -> Finding:
         *_fixes(one, parts),
         tensor=one.name,
         cause=place or (made.place if made is not None else None),
+    )
+
+
+def of_another_owner(one: Asked) -> Finding | None:
+    """``optimizer.backward(loss)``: the call on an object that has no such method, with the loss in its brackets."""
+    failure = one.failure
+    calls = [n for n in ast.walk(failure.statement) if isinstance(n, ast.Call)] if failure.statement is not None else []
+    call = next((n for n in calls if isinstance(n.func, ast.Attribute) and n.func.value is one.node), None)
+    given = call.args[0] if call is not None and call.args else None
+    value = failure.value(ast.unparse(given)) if given is not None else None
+    if call is None or given is None or value is None or value.kind != "tensor" or one.attribute != "backward":
+        return None
+    new = f"{syntax.in_brackets(given)}.backward({', '.join(map(ast.unparse, (*call.args[1:], *call.keywords)))})"
+    edits = text_edit.replace_node(failure.place.cell, failure.cell, call, new)
+    return failure.finding(
+        f"`{one.name}` is {one.what}, and has no `backward`.",
+        f"{one.line} asks `{one.name}` for `backward`, and only a tensor has one: `{ast.unparse(given)}` is what it is "
+        "given.",
+        Fix("mend_the_code", f"Call it on the tensor: `{new}`.", False, at(failure.place), edits=edits),
+        tensor=ast.unparse(given),
+        cause=failure.place,
     )
 
 

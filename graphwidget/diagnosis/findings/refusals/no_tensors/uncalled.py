@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.no_tensors.asked import Asked
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, short, where
 from graphwidget.model import Finding, Fix, Place
 
-__all__ = ["of_criterion", "of_method", "of_settings"]
+__all__ = ["FUNCTIONS", "of_criterion", "of_iterable", "of_method", "of_settings"]
+
+FUNCTIONS = ("method", "function", "builtin_function_or_method", "method-wrapper", "type")  # classes of what is called
+_LISTING = ("parameters", "named_parameters", "buffers", "modules", "children")
 
 
 def of_method(one: Asked) -> Finding:
@@ -38,7 +43,38 @@ def of_criterion(one: Asked) -> Finding | None:
     call = made.given if made is not None and isinstance(made.given, ast.Call) else None
     if made is None or call is None or ast.unparse(call.func).rsplit(".", 1)[-1] != one.kind or not call.args:
         return None
+    if not _is_loss(one.failure, call):
+        return None
     return _applied(one.failure, made.run.cell, made.run.source, call, made.place, one.name)
+
+
+def of_iterable(failure: Failure) -> Finding | None:
+    """``SGD(net.parameters)`` and ``SGD(net)``: what holds parameters, where they are to be listed."""
+    kind = re.fullmatch(r"'(\w+)' object is not iterable", (failure.run.error or "").strip())
+    if kind is None or failure.statement is None:
+        return None
+    given = [a for n in ast.walk(failure.statement) if isinstance(n, ast.Call) for a in n.args]
+    methods: list[ast.expr] = [a for a in given if isinstance(a, ast.Attribute) and a.attr in _LISTING]
+    modules = [a for a in given if (value := failure.value(ast.unparse(a))) is not None and value.kind == "module"]
+    if kind[1] in FUNCTIONS and len(methods) == 1:
+        node, behind, what = methods[0], "()", "a method that was not called"
+    elif kind[1] not in FUNCTIONS and len(modules) == 1 and OPTIMIZER.search(failure.text):
+        node, behind, what = modules[0], ".parameters()", "a module"
+    else:
+        return None
+    name = ast.unparse(node)
+    return failure.finding(
+        f"`{name}` is {what}: parameters are listed by `{name}{behind}`.",
+        f"{short(failure.text)} ({where(failure.place)}) takes each tensor of `{name}`, which is {what}.",
+        Fix(
+            "mend_the_code",
+            f"Give it `{name}{behind}`.",
+            False,
+            at(failure.place),
+            edits=text_edit.insert_behind(failure.place.cell, failure.cell, node, behind),
+        ),
+        cause=failure.place,
+    )
 
 
 def of_settings(failure: Failure) -> Finding | None:
