@@ -111,7 +111,7 @@ def _kept(function: FunctionText, counted: Collection[str]) -> Cause | None:
         f"Let `{name}` save {names(one.inputs)} by `ctx.save_for_backward`, and compute "
         f"{short(ast.unparse(one.value))} in `backward`, with PyTorch's operations: there they are recorded."
     )
-    return Cause(text, Fix(SAVE_THE_INPUT, sentence, False, at(made)), made)
+    return Cause(text, Fix("save_the_input", sentence, False, at(made)), made)
 
 
 def _values(function: FunctionText, counted: Collection[str]) -> Iterator[Kept]:

@@ -66,6 +66,8 @@ def of_strict_mode(failure: Failure) -> Finding | None:
     cut = None if second else _only_cut(values, found, number)
     if cut is not None:
         return _cut_off(failure, cut, name, asking)
+    if not second and number is not None and _never_reads(found, number):
+        return None  # it is right as it is: the check's own sentences tell how to ask
     what = _input(found, number) if number is not None else "its inputs"
     first = next((place_of(values.runs[where_.at], function.lineno) for where_, function in found), None)
     there = f" ({where(first)})" if first is not None else ""
@@ -188,6 +190,15 @@ def _input(found: list[tuple[Spot, _Function]], number: int) -> str:
     known = {tuple(one.arg for one in function.args.args if one.arg != "self") for _, function in found}
     taken = known.pop() if len(known) == 1 else ()
     return f"its input `{taken[number]}`" if number < len(taken) else f"input {number}"
+
+
+def _never_reads(found: list[tuple[Spot, _Function]], number: int) -> bool:
+    """Whether the functions, which are known, never read an input."""
+    for _, function in found:
+        taken = [one.arg for one in function.args.args if one.arg != "self"]
+        if number >= len(taken) or any(isinstance(n, ast.Name) and n.id == taken[number] for n in ast.walk(function)):
+            return False
+    return bool(found)
 
 
 def _name_of(function: _Function, given: ast.expr) -> str:
