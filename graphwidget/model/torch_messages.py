@@ -127,6 +127,12 @@ ENGINE_IN_TRANSFORM = (
     "called inside a functorch transform",
     "inside of a function being transformed by a functorch transform",
 )
+NOT_DEPENDENT = (  # the strict mode of `torch.autograd.functional`
+    "of the user-provided function does not require gradients",
+    "of the user-provided function is independent of",
+    "of the user-provided function with respect to input",
+    "is independent of the inputs of the user-provided function",
+)
 NO_FORWARD_FORMULA = ("Trying to use forward AD with",)
 
 # ---- what one sentence explains, and one change cures: `diagnosis/findings/refusals/checks`

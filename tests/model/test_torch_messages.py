@@ -156,6 +156,7 @@ RAISED = {
     "TRANSFORMED_OUTPUT": lambda: torch.func.grad(lambda x: x * 2)(torch.ones(2)),
     "NO_RULE": lambda: torch.func.grad(lambda x: own_twice().apply(x).sum())(torch.ones(2)),
     "ENGINE_IN_TRANSFORM": lambda: torch.func.grad(lambda x: x.requires_grad_().sum())(torch.ones(2)),
+    "NOT_DEPENDENT": lambda: torch.autograd.functional.jacobian(lambda x: x.detach(), torch.ones(2), strict=True),
     "NO_FORWARD_FORMULA": lambda: torch.func.jvp(
         lambda x: torch.nn.functional.ctc_loss(x, torch.tensor([[1]]), torch.tensor([3]), torch.tensor([1])),
         *((torch.zeros(3, 1, 2),), (torch.zeros(3, 1, 2),)),

@@ -14,6 +14,7 @@ from graphwidget.diagnosis.no_graph.cutting import CUTTING, any_of
 from graphwidget.diagnosis.no_graph.grad_mode import inference_mode, switched, unrecorded
 from graphwidget.diagnosis.no_graph.gradients import without_graph
 from graphwidget.diagnosis.no_graph.gradients.differentiated_again import differentiated_again
+from graphwidget.diagnosis.no_graph.gradients.kept_by_forward import SAVE_THE_INPUT
 from graphwidget.diagnosis.no_graph.leaves.constants import (
     in_a_branch,
     is_before_all_passes,
@@ -115,7 +116,8 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
     root, spot = expression(name), origins.values.spot_of(call)
     made_of = _made_of(runs, name, root)
     cut = _cut(record, origins, root, spot)
-    if cut is not None and cut.place is not None and in_a_forward(record, cut.place):
+    of_backward = cut is not None and cut.fix.id == SAVE_THE_INPUT
+    if cut is not None and cut.place is not None and in_a_forward(record, cut.place) and not of_backward:
         cut = None  # a `forward` is never recorded: what it is applied to decides
     if cut is None or cut.fix.id in CUTTING.values():
         cut = in_a_branch(record, call, name, origins, spot) or cut

@@ -29,7 +29,7 @@ from graphwidget.diagnosis.findings.refusals.gradients import assigned, complex_
 from graphwidget.diagnosis.findings.refusals.leaves import written
 from graphwidget.diagnosis.findings.refusals.no_tensors import no_tensors
 from graphwidget.diagnosis.findings.refusals.optimizers import empty, scaler, sparse
-from graphwidget.diagnosis.findings.refusals.transformed import transforms
+from graphwidget.diagnosis.findings.refusals.transformed import independent, transforms
 from graphwidget.diagnosis.findings.refusals.user_code import hooks, missing_methods, own_code
 from graphwidget.diagnosis.findings.refusals.within_module import with_module
 from graphwidget.diagnosis.fixes.restore_graph import updates_in_place
@@ -345,6 +345,7 @@ _TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...
     (torch_messages.SPARSE, sparse.of_optimizer),
     (torch_messages.NO_PARAMETERS, empty.of_nothing),
     (torch_messages.CHECKPOINT_KEYWORDS, checkpoints.of_keywords),
+    (torch_messages.NOT_DEPENDENT, independent.of_strict_mode),
     (torch_messages.NO_RULE, transforms.of_function),
     (torch_messages.NO_ONE_VALUE, transforms.of_refusal),
     (torch_messages.NO_ONE_SHAPE, transforms.of_refusal),

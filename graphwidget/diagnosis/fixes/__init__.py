@@ -102,6 +102,7 @@ FIX_IDS = {
     "differentiable_backward": "let a backward be differentiated",
     "mark_dirty": "say what a forward modifies",
     "save_for_backward": "save tensors by `save_for_backward`",
+    "save_the_input": "compute in a backward, from what the forward was given, what has to have a derivative",
     # a training loop
     "register_modules": "put modules into a container of torch's",
     "clear_gradients": "clear gradients after a step",

@@ -18,6 +18,7 @@ from graphwidget.diagnosis.fixes.plain_attributes import overwritten
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.containers import begins_empty
+from graphwidget.diagnosis.source.fitting import applied
 from graphwidget.diagnosis.source.paths import local, root_of
 from graphwidget.model import BackwardCall, CellRun, Fix, Record, Snapshot
 
@@ -51,6 +52,8 @@ def destroys(record: Record, fix: Fix, graph: Snapshot | None = None) -> str:
         if kind is None and change.how == "emptied" and begins_empty(texts, change.path):
             continue  # a list of plain values
         if kind is None and change.how == "replaced" and _is_new(texts, change.path):
+            continue
+        if change.how == "replaced" and _is_new_local(Cells.of(record).texts, fix, change.path):
             continue
         if kind is None and not itself and (change.how == "deleted" or _is_bound(record, change.path)):
             kind = "object"
@@ -183,9 +186,44 @@ def _is_bound(record: Record, path: str) -> bool:
 
 
 def _is_new(texts: Iterable[str], path: str) -> bool:
-    """Whether a path is an attribute of a name that stands nowhere in the program: ``self.grad_was_enabled``."""
+    """Whether a path is an attribute that stands nowhere in the program: ``self.grad_was_enabled``, ``ctx.k``.
+
+    A variable or an argument of that name is none. A method, a line of a class, or a name in quotes may be one.
+    """
     _, dot, last = path.rpartition(".")
-    return bool(dot) and last.isidentifier() and not any(re.search(rf"\b{last}\b", text) for text in texts)
+    attribute = re.compile(rf"\.{last}\b|['\"]{last}['\"]|\bdef {last}\b|^\s+{last}\b\s*[:=]", re.MULTILINE)
+    return bool(dot) and last.isidentifier() and not any(attribute.search(text) for text in texts)
+
+
+def _is_new_local(texts: dict[int, str], fix: Fix, path: str) -> bool:
+    """Whether an edit gives a name a value only in functions that did not have that name: it is theirs alone."""
+    after = applied(texts, fix.edits) if path.isidentifier() and fix.edits else None
+    spots = set(after.written) if after is not None else set()
+    binding = [
+        (cell, text, one)
+        for cell, text in (after.texts.items() if after is not None else ())
+        for one in source.nodes_of(text)
+        if isinstance(one, ast.stmt) and (cell, one.lineno) in spots and path in source.targets(one)
+    ]
+    for cell, text, one in binding:
+        inside = source.function_at(text, one.lineno)
+        nodes = source.nodes_of(texts.get(cell, ""))
+        before = [
+            f for f in nodes if inside is not None and isinstance(f, ast.FunctionDef) and f.name == inside[1].name
+        ]
+        named = _named_in(before)
+        if not before or path in named:
+            return False
+    return bool(binding)
+
+
+def _named_in(functions: Iterable[ast.FunctionDef]) -> set[str]:
+    """The variables, arguments, and global or nonlocal names of functions."""
+    found = set[str]()
+    for node in (node for one in functions for node in ast.walk(one)):
+        found |= {node.id} if isinstance(node, ast.Name) else {node.arg} if isinstance(node, ast.arg) else set()
+        found |= set(node.names) if isinstance(node, (ast.Global, ast.Nonlocal)) else set()
+    return found
 
 
 def read_later(record: Record, path: str, at: tuple[int, int] | None = None) -> bool:

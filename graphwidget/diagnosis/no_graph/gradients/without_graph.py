@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.gradients.from_gradients import Parts, parts
+from graphwidget.diagnosis.no_graph.gradients.kept_by_forward import kept_by_forward
 from graphwidget.diagnosis.no_graph.gradients.read_grads import asked_instead, is_read, maker
 from graphwidget.diagnosis.no_graph.origins import Origins
 from graphwidget.diagnosis.no_graph.values import Spot
@@ -16,6 +17,7 @@ from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.pytorch.custom_functions import functions
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import place_of, short, where
+from graphwidget.engine.what_if import reachable
 from graphwidget.model import BackwardCall, CellRun, Fix, Place, Record
 
 __all__ = ["behind", "is_cut_behind", "only"]
@@ -68,7 +70,8 @@ def _gradient_without_graph(
             inner = _statement_of(record, call.place)
             return _gradient_without_graph(record, *inner, (call,)) if inner is not None else None
         if call.create_graph:
-            return _differentiated_once(record, call, text) or _constant(text, place)
+            kept = _kept(record, call, text) if call.graph is not None else None
+            return _differentiated_once(record, call, text) or kept or _constant(text, place)
         fix = Fix(
             "create_graph",
             f"Pass `create_graph=True` in {text} ({where(place)}).",
@@ -124,6 +127,21 @@ def _differentiated_once(record: Record, call: BackwardCall, text: str) -> Cause
             place,
         )
     return None
+
+
+def _kept(record: Record, call: BackwardCall, text: str) -> Cause | None:
+    """Return the cause if the call ran a cell's Function whose backward computes with what has no graph."""
+    graph = call.graph
+    found = (
+        kept_by_forward(record, graph, reachable(graph, (ref.node for ref in call.roots)))
+        if graph is not None
+        else None
+    )
+    if found is None:
+        return None
+    return Cause(
+        f"The gradient from {text} has no graph, in spite of `create_graph=True`. {found.text}", found.fix, found.place
+    )
 
 
 def _constant(text: str, place: Place) -> Cause:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from graphwidget.diagnosis.findings.refusals.unused_inputs.below import below, node_then
+from graphwidget.diagnosis.no_graph.gradients.kept_by_forward import kept_by_forward
 from graphwidget.diagnosis.no_graph.way_forward import cuts_behind
 from graphwidget.diagnosis.wording import at, lines_of, names, own_path, short, where
-from graphwidget.model import BackwardCall, Fix, Place, Record, Snapshot, TensorRef
+from graphwidget.model import BackwardCall, Fix, Kind, Place, Record, Snapshot, TensorRef
 
 __all__ = ["linear_in"]
 
@@ -28,7 +30,21 @@ def linear_in(
     if index is None or index not in below(made.graph, made) or _is_cut(record, made, made.graph, asked):
         return None
     place = _asking_line(made, call)
-    used = names(tuple(_operations(made.graph, made, index)), _MOST_NAMED)
+    leading = _leading(made.graph, made, index)
+    used = names(tuple(_operations(made.graph, leading - {index})), _MOST_NAMED)
+    start = (
+        f"No path leads from `{root}` to {shown}. `{root}` comes from a gradient itself: {short(place.source)} "
+        f"({where(place)}) asked for it with `create_graph=True`. What that was taken of leads to {shown}, by way of "
+        f"{used} only."
+    )
+    kept = kept_by_forward(record, made.graph, leading, leading)
+    if kept is not None:
+        return f"{start} {kept.text}", kept.place, (kept.fix,)
+    own = tuple(
+        re.sub(r"Backward\d*$", "", made.graph.name_of(one)) for one in leading if made.graph.kind[one] == Kind.CUSTOM
+    )
+    if own:
+        return f"{start} {_of_own_functions(own, shown)}", place, (_recorded(own, at(place)),)
     itself = any(ref.node == index for ref in made.inputs or ())
     what = f"what it was taken of is linear in {shown}" if itself else f"{shown} is only added to the rest"
     other = f"something that is not linear in {shown}, such as a nonlinear activation"
@@ -38,9 +54,7 @@ def linear_in(
         "zero is right, the program needs no call for it."
     )
     text = (
-        f"No path leads from `{root}` to {shown}. `{root}` comes from a gradient itself: {short(place.source)} "
-        f"({where(place)}) asked for it with `create_graph=True`. What that was taken of leads to {shown}, by way of "
-        f"{used} only. The gradient does not lead there: as far as the graph shows, {what}, so this derivative is zero "
+        f"{start} The gradient does not lead there: as far as the graph shows, {what}, so this derivative is zero "
         f"wherever one takes it, and nothing is recorded for it."
     )
     return text, place, (Fix("use_input", advice, False, at(place)),)
@@ -62,12 +76,12 @@ def _made_by(record: Record, call: BackwardCall) -> BackwardCall | None:
     for earlier in reversed(record.calls):
         if earlier.n >= call.n or not earlier.create_graph or earlier.api != "autograd.grad" or earlier.result != "ok":
             continue
-        while graph.seq[node] > earlier.newest_seq and not _is_at(graph.place_of(node), earlier.place):
+        while graph.seq[node] >= earlier.newest_seq and not _is_at(graph.place_of(node), earlier.place):
             following = graph.next(node)
             if len(following) != 1:  # it was computed from several values
                 break
             node = following[0]
-        if graph.seq[node] > earlier.newest_seq and _is_at(graph.place_of(node), earlier.place):
+        if graph.seq[node] >= earlier.newest_seq and _is_at(graph.place_of(node), earlier.place):
             return earlier
     return None
 
@@ -83,8 +97,8 @@ def _asking_line(made: BackwardCall, call: BackwardCall) -> Place:
     return own[0] if own else made.place
 
 
-def _operations(graph: Snapshot, call: BackwardCall, wanted: int) -> list[str]:
-    """The operations on the paths from the roots of a call to a node."""
+def _leading(graph: Snapshot, call: BackwardCall, wanted: int) -> set[int]:
+    """The nodes on the paths from the roots of a call to a node, and that one."""
     leading = {wanted}
     reached = below(graph, call)
     users: dict[int, list[int]] = {}
@@ -97,5 +111,29 @@ def _operations(graph: Snapshot, call: BackwardCall, wanted: int) -> list[str]:
             if user not in leading:
                 leading.add(user)
                 queue.append(user)
-    found = (re.sub(r"Backward\d*$", "", graph.name_of(index)) for index in sorted(leading - {wanted}))
+    return leading
+
+
+def _operations(graph: Snapshot, nodes: Iterable[int]) -> list[str]:
+    found = (re.sub(r"Backward\d*$", "", graph.name_of(index)) for index in sorted(nodes))
     return [f"{one[:1].lower()}{one[1:]}" for one in dict.fromkeys(found)]
+
+
+def _of_own_functions(own: tuple[str, ...], shown: str) -> str:
+    """What can be said where a Function of the program's own is on the way: its text does not show what is cut."""
+    found = tuple(dict.fromkeys(own))
+    which = names(tuple(f"{one}.backward" for one in found))
+    return (
+        f"What {which} {'gives' if len(found) == 1 else 'give'} does not lead there: either that is linear in "
+        f"{shown} piece by piece, and this derivative is zero, or the backward computes with values that have no "
+        "graph: what `forward` has computed and kept on `ctx` has none."
+    )
+
+
+def _recorded(own: tuple[str, ...], spot: tuple[int, int] | None) -> Fix:
+    which = names(tuple(dict.fromkeys(own)))
+    advice = (
+        f"Where zero is right, the program needs no call for it. Else let the backward of {which} compute with the "
+        "inputs, saved by `ctx.save_for_backward`: what it computes from these is recorded."
+    )
+    return Fix("differentiable_backward", advice, False, spot)
