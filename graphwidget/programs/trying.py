@@ -54,7 +54,7 @@ def main(job_file: str, lifeline: int) -> None:
         The descriptor of a pipe that is closed when the parent is gone; -1: there is none.
     """
     job = Job.from_json(Path(job_file).read_text(encoding="utf-8"))
-    _end_with_parent(lifeline, job)
+    _end_with_parent(lifeline, job.kept)
     check_torch()
     from graphwidget.programs import running, script
 
@@ -240,7 +240,7 @@ def _end_group() -> None:
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
-def _end_with_parent(lifeline: int, job: Job) -> None:
+def _end_with_parent(lifeline: int, kept: Path) -> None:
     """End this process and its group when the parent is gone; and if memory runs out, let it be this process's end.
 
     What it has changed in files is put back by a process that it starts last. If both are ended at once, as where power
@@ -262,7 +262,7 @@ def _end_with_parent(lifeline: int, job: Job) -> None:
             except OSError:
                 return
         with suppress(OSError):
-            code = _UNDO.format(root=str(Path(__file__).resolve().parents[2]), kept=str(job.kept), group=os.getpgrp())
+            code = _UNDO.format(root=str(Path(__file__).resolve().parents[2]), kept=str(kept), group=os.getpgrp())
             subprocess.Popen(
                 [sys.executable, "-I", "-c", code], start_new_session=True, cwd=os.sep, env=dict(os.environ)
             )

@@ -16,6 +16,7 @@ from graphwidget.trials.account import Account, Next, account_of, most_held
 from graphwidget.trials.cut_findings import depends_on_cuts
 from graphwidget.trials.files.kept import Kept, PutBack
 from graphwidget.trials.files.left import Left, named
+from graphwidget.trials.files.undoing import JOB
 from graphwidget.trials.judge import hung, judge
 from graphwidget.trials.rerun import BEGAN, CannotEdit, Job, Rerun, edited
 from graphwidget.trials.supervised import Ending, Limits, supervise
@@ -176,7 +177,7 @@ def run(job: Job, ran: Ran, rerun: Rerun, limits: Limits, cancelled: Callable[[]
         The run before; what is run now.
     """
     folder = Path(job.account).parent
-    file, temporary = folder / "job.json", folder / "tmp"
+    file, temporary = folder / JOB, folder / "tmp"
     left = replace(ran.left, folder=rerun.folder)
     job = replace(job, begins_from=list(left.begins_from), must_keep=ran.must_keep)
     file.write_text(job.to_json(), encoding="utf-8")

@@ -14,9 +14,9 @@ PARENT = """
 import os, sys
 from graphwidget.trials.supervised import Limits, supervise
 child = '''
-import os, sys
+import os, pathlib, sys
 from graphwidget.programs import trying
-trying._end_with_parent(int(sys.argv[-1]))
+trying._end_with_parent(int(sys.argv[-1]), pathlib.Path(sys.argv[1], "trial", "kept"))
 os.fork()
 print(os.getpid(), file=open(sys.argv[1] + "/" + str(os.getpid()), "w"))
 while True: pass

@@ -18,8 +18,9 @@ from typing import Any
 
 from graphwidget.trials.files.keeping import JOURNAL, lines_of
 
-__all__ = ["after_the_parent", "undo"]
+__all__ = ["JOB", "after_the_parent", "undo"]
 
+JOB = "job.json"  # what a trial is to run, in its folder
 _END = 5.0  # seconds that processes get to be gone
 _LOOK = 0.05
 
@@ -131,5 +132,5 @@ def after_the_parent(place: str, group: int) -> None:
     failed = undo(Path(place))
     if failed:
         print(f"graphwidget: not put back: {failed}; copies: {place}", file=sys.stderr)
-    else:
+    elif Path(place).with_name(JOB).exists():  # so it is a trial's folder, whatever this was given
         shutil.rmtree(Path(place).parent, ignore_errors=True)

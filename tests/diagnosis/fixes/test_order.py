@@ -40,7 +40,7 @@ def case(**facts):
     for call in ("earlier", "later"):
         setattr(reuse, call, SimpleNamespace(place=SimpleNamespace(run=facts.get(call), line=None)))
     names = "stepped all_comes_from_one_container drawn_at_random not_for_the_old_part computed_parameters in_closure"
-    names += " other_step_trains_the_old_part weighs_the_passes"
+    names += " other_step_trains_the_old_part weighs_the_passes is_for_another_optimizer"
     own = {name: facts.get(name, False) for name in names.split()}
     return SimpleNamespace(setting=setting, reuse=reuse, **own)
 
@@ -60,6 +60,7 @@ def case(**facts):
         ({"built_after": True, "made_in_same_pass": True}, [recompute, detach]),
         ({"built_after": True, "in_closure": True, "starved": {1}}, [recompute, detach]),
         ({"built_after": True, "stepped": True, "starved": {1}, "not_for_the_old_part": True}, [detach, recompute]),
+        ({"built_after": True, "stepped": True, "starved": {1}, "is_for_another_optimizer": True}, [detach, recompute]),
     ],
 )
 def test_what_to_try_first(facts, proposals):
