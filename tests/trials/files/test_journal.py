@@ -13,7 +13,7 @@ import pytest
 
 from graphwidget.trials.files import keeping
 from graphwidget.trials.files.keeping import lines_of
-from graphwidget.trials.files.undoing import after_the_parent, undo
+from graphwidget.trials.files.undoing import JOB, after_the_parent, undo
 
 BEGIN = """
 import os, shutil, sys
@@ -202,10 +202,19 @@ def test_the_last_process_of_a_trial_undoes_it_where_its_parent_is_gone(tmp_path
     world(tmp_path)
     before = seen(tmp_path)
     place, _done = run(tmp_path, ACTS["replaces"])
+    place.with_name(JOB).touch()
     other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
     after_the_parent(str(place), other.pid)
     assert other.wait(30) == -signal.SIGKILL
     assert seen(tmp_path) == before and not Path(place.parent).exists()
+
+
+def test_who_undoes_removes_no_folder_but_a_trial_s(tmp_path):
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "own.txt").touch()
+    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+    after_the_parent(str(tmp_path / "kept"), other.pid)
+    assert other.wait(30) == -signal.SIGKILL and (tmp_path / "own.txt").exists()
 
 
 def test_who_undoes_needs_no_torch():
