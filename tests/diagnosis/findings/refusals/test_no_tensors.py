@@ -76,7 +76,7 @@ def test_what_is_none_without_a_known_reason_gets_words():
     [
         ("out = {'loss': net(x).mean(), 'kl': x.mean()}", "out['loss']"),
         ("out = {'a': net(x).mean(), 'b': net(x).sum()}", "sum(out.values())"),
-        ("def f(x):\n    rec_loss = net(x).mean()\n    return net(x), rec_loss\nout = f(x)", "out[1]"),
+        ("def f(x):\n    loss = net(x).mean()\n    return net(x), loss\nout = f(x)", "out[1]"),
         ("out = [net(x).mean(), net(x).sum()]", "sum(out)"),
         ("class Out:\n    def __init__(self):\n        self.loss = net(x).mean()\nout = Out()", "out.loss"),
     ],
@@ -144,3 +144,18 @@ def test_an_object_that_is_no_criterion_is_not_said_to_be_one():
 def test_parameters_are_listed(line, new):
     found = only(f"made = {line}")
     assert "listed by" in found.headline and shown(found) == [new]
+
+
+TERMS = "class Terms:\n    def __init__(self):\n        self.recon, self.kl_loss = net(x).mean(), net(x).sum()\n"
+
+
+def test_one_of_several_terms_is_not_taken_for_the_loss():
+    (fix,) = only(f"{TERMS}out = Terms()\nout.backward()").fixes
+    assert fix.edits == () and "`recon` and `kl_loss`" in fix.text
+    found = only("def f(x):\n    kl_loss = net(x).sum()\n    return net(x).mean(), kl_loss\nout = f(x)\nout.backward()")
+    assert [shown(found, i) for i in range(len(found.fixes))] == [["sum(out)"], ["out[1]"]]
+
+
+def test_what_a_list_returns_when_it_is_added_to_is_none():
+    found = only("losses = []\nloss = losses.append(net(x).mean())\nloss.backward()")
+    assert "changes a container in place" in found.text

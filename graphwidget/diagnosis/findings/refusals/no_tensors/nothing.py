@@ -23,9 +23,9 @@ def found(one: Asked) -> Finding:
         told = _of_function(one, *function)
         if told is not None:
             return told
-    changes = made is not None and isinstance(made.given, ast.Call) and isinstance(made.given.func, ast.Attribute)
     why = f"{made.told} gave it its value." if made is not None else ""
-    if changes and made is not None and syntax.last_name(ast.unparse(made.given)).split("(")[0] in _CHANGES:
+    called = made.given.func if made is not None and isinstance(made.given, ast.Call) else None
+    if made is not None and isinstance(called, ast.Attribute) and called.attr in _CHANGES:
         why = f"{made.told} changes a container in place, and returns None."
     advice = f"See that `{one.name}` is set before this line runs."
     if one.name.endswith(".loss"):

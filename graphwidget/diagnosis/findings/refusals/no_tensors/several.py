@@ -13,6 +13,7 @@ from graphwidget.model import Finding, Fix, Place
 __all__ = ["found", "of_another_owner"]
 
 _SEQUENCES = ("tuple", "list")
+_WHOLE = ("loss", "total", "total_loss")  # what a part is called that has all terms in it; `kl_loss` may be one of many
 
 
 def found(one: Asked) -> Finding:
@@ -84,7 +85,7 @@ def _fixes(one: Asked, parts: tuple[str, ...]) -> tuple[Fix, ...]:
         return Fix(id_, text, False, place, edits=edits, choice=True)
 
     if one.kind == "dict":
-        total = [part for part in parts if part.strip("'\"") in ("loss", "total", "total_loss")]
+        total = [part for part in parts if part.strip("'\"") in _WHOLE]
         part = total[0] if total else parts[0] if len(parts) == 1 else ""
         all_ = f"sum({name}.values())"
         one_of = (
@@ -94,36 +95,36 @@ def _fixes(one: Asked, parts: tuple[str, ...]) -> tuple[Fix, ...]:
         return tuple(filter(None, (one_of, None if total else whole)))
     if one.kind in _SEQUENCES:
         single = one.what.endswith(" of 1") or len(parts) == 1
-        first = next((i for i, part in enumerate(parts) if "loss" in part.lower()), 0)
+        named = [i for i, part in enumerate(parts) if "loss" in part.lower()]
+        first = next((i for i in named if parts[i] in _WHOLE), named[0] if named else 0)
         of_one = f"{name}[{first}]"
         word = f" (`{parts[first]}`)" if parts else ""
         take = choice("use_the_output", f"Take the loss out of it: `{of_one}`{word}.", of_one)
-        add = choice("use_the_output", f"Or add up what it holds: `sum({name})`.", f"sum({name})")
-        losses = [part for part in parts if "loss" in part.lower()]
-        if single or (len(losses) == 1 and len(parts) > 1):
+        add = choice("use_the_output", f"Add up what it holds: `sum({name})`.", f"sum({name})")
+        if single or any(part in _WHOLE for part in parts):
             return (take,)
-        return (add, take) if one.kind == "list" else (take, add)
-    fields = _losses(one)
-    if len(fields) == 1:
-        return (choice("use_the_output", f"Take the loss out of it: `{name}.{fields[0]}`.", f"{name}.{fields[0]}"),)
-    return (
-        Fix(
-            "use_the_output",
-            f"Take the tensor out of it that is the loss, such as `{name}.loss`, or compute one from it.",
-            False,
-            place,
-        ),
-    )
+        return add, take  # what is no loss cannot be added to one, and a trial shows that
+    fields = _fields(one)
+    losses = [field for field in fields if field in _WHOLE] or list(fields if len(fields) == 1 else ())
+    if len(losses) == 1:
+        new = f"{name}.{losses[0]}"
+        return (choice("use_the_output", f"Take the loss out of it: `{new}`.", new),)
+    of = f" It has {names(fields, most=6)}." if fields else ""
+    text = f"Compute one tensor of what it holds: the loss itself, or the sum of its terms.{of}"
+    return (Fix("use_the_output", text, False, place),)
 
 
-def _losses(one: Asked) -> tuple[str, ...]:
-    """The attributes of a class of the user's own that are called losses."""
+def _fields(one: Asked) -> tuple[str, ...]:
+    """The attributes of a class of the user's own, as its text gives them."""
     made = [
         node
         for run in one.failure.cells.latest
         for node in syntax.nodes_of(run.source)
         if isinstance(node, ast.ClassDef) and node.name == one.kind
     ]
-    targets = (t for s in made for n in ast.walk(s) if isinstance(n, ast.stmt) for t in syntax.targets(n))
-    names_ = dict.fromkeys(target.removeprefix("self.") for target in targets)
-    return tuple(name for name in names_ if name.isidentifier() and "loss" in name.lower())
+    own = (t for s in made for n in ast.walk(s) if isinstance(n, ast.stmt) for t in syntax.targets(n))
+    declared = (
+        s.target.id for m in made for s in m.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
+    )
+    found = dict.fromkeys((*declared, *(target.removeprefix("self.") for target in own if target.startswith("self."))))
+    return tuple(name for name in found if name.isidentifier())
