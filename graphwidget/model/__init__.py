@@ -54,6 +54,7 @@ from graphwidget.model.measured.lineage import (
 )
 from graphwidget.model.measured.scenes import Recomputed, RunningModule, Scene, Sight, UsedInside, Value
 from graphwidget.model.measured.starved import (
+    Container,
     EmptyGroup,
     FalseFlag,
     KeptGradients,
@@ -102,6 +103,7 @@ __all__ = [
     "CellError",
     "CellRun",
     "Comparison",
+    "Container",
     "Drawing",
     "Event",
     "FalseFlag",

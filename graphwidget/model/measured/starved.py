@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from graphwidget.model.graph.parts import Place
 
 __all__ = [
+    "Container",
     "EmptyGroup",
     "FalseFlag",
     "KeptGradients",
@@ -35,6 +36,15 @@ class StarvedParameters:
 
 
 @dataclass(frozen=True, slots=True)
+class Container:
+    """A list, tuple or dict of Python's (`kind`) that is the attribute `name` of a module of a class."""
+
+    kind: str
+    class_name: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class UnheldLeaf:
     """A leaf with a gradient that no optimizer held at any of its steps, and that nothing wrote to.
 
@@ -44,7 +54,7 @@ class UnheldLeaf:
     single one is a round number), so nothing that was learned elsewhere is in it. `grows`: its `.grad` was one tensor
     whenever it was looked at, had been added to, and is not zero. `dims`: how many dimensions it has; -1: unknown.
     `waiting`: an optimizer that has made no step holds it. `thawed`: at an earlier step it was there, and required no
-    grad.
+    grad. `container`: it is in there, and the module does not register it.
     """
 
     path: str
@@ -57,6 +67,7 @@ class UnheldLeaf:
     dims: int = -1
     waiting: bool = False
     thawed: bool = False
+    container: Container | None = None
 
 
 @dataclass(frozen=True, slots=True)

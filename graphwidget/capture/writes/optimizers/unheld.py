@@ -13,9 +13,10 @@ from typing import Any
 import torch
 
 from graphwidget import torch_internals as internals
+from graphwidget.capture.owners.unregistered import unregistered
 from graphwidget.capture.writes.optimizers.zero_grads import is_zero
 from graphwidget.capture.writes.watched import MAX_WATCHED, WatchedTensors, version_of
-from graphwidget.model import Place, UnheldLeaf
+from graphwidget.model import Container, Place, UnheldLeaf
 
 __all__ = ["Unheld"]
 
@@ -38,6 +39,7 @@ class _Seen:
         self.leaf, self.path, self.version, self.times = weakref.ref(leaf), path, version_of(leaf), 1
         self.parameter = issubclass(type(leaf), torch.nn.Parameter)
         self.place: Place | None = None
+        self.container: Container | None = None
         self.orphans: tuple[tuple[int, ...], ...] = ()
         self.waiting = False  # an optimizer that has made no step held it
         self.thawed = False
@@ -159,6 +161,8 @@ class Unheld:
             seen.again(grad)
             if place is None:
                 place, orphans, held = where(), self._orphans(), _held_by_any_optimizer()
+                containers = unregistered()
+            seen.container = containers.get(id(leaf))
             seen.place, seen.orphans, seen.waiting = place, orphans, id(leaf) in held
         return new
 
@@ -192,7 +196,17 @@ class Unheld:
                 uniform = leaf is not None and _is_uniform(leaf)
                 grows = seen.grows and leaf is not None and is_zero(internals.leaf_and_grad(leaf)[1]) is False
                 dims = len(internals.shape_of(leaf)) if leaf is not None else -1
-                facts = (seen.orphans, seen.parameter, by_hand, uniform, grows, dims, waiting, seen.thawed)
+                facts = (
+                    seen.orphans,
+                    seen.parameter,
+                    by_hand,
+                    uniform,
+                    grows,
+                    dims,
+                    waiting,
+                    seen.thawed,
+                    seen.container,
+                )
                 found.append(UnheldLeaf(seen.path, seen.place, *facts))
         return tuple(found)
 

@@ -130,6 +130,53 @@ def test_modules_in_a_container_of_pythons_are_not_registered(parts: str, new: s
     assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 5)
 
 
+MADE_BY_A_METHOD = """class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.out = self.make(2), nn.Linear(3, 1)
+        self.two = self.make(1)
+        self.three = self.make(1)
+    def make(self, count):
+        layers = []
+        for _ in range(count):
+            layers.append(nn.Linear(3, 3))
+        return layers
+    def forward(self, x):
+        for part in self.two + self.three:
+            x = part(x)
+        return self.out(x)
+"""
+
+
+@pytest.mark.parametrize("after", ["", "net.eval()\n"])
+def test_lists_that_a_method_makes_are_told_together_whatever_else_the_text_says(after: str) -> None:
+    text = "from torch import nn\n" + MADE_BY_A_METHOD
+    (found,) = findings_of(text, f"net = Net()\n{OPTIMIZER}", LOOP + f"\n{after}")
+    assert found.names[0] == "net.three[0].weight" and "net.two[0].bias" in found.names
+    assert "`self.two = self.make(1)` (In[1], line 6) and another line put them into a list of Python's" in found.text
+    mended = apply(text, found.fixes[0].edits)
+    assert "self.two = nn.ModuleList(self.make(1))" in mended and "self.three = nn.ModuleList(self.make(1))" in mended
+    assert said(mended, f"net = Net()\n{OPTIMIZER}", LOOP) == []
+
+
+def test_a_list_in_a_list_that_a_function_makes_is_registered_as_well() -> None:
+    text = "from torch import nn\ndef make():\n    return [[nn.Linear(3, 3)]]\n"
+    text += LISTED.format(arguments="", parts="make()").replace("self.parts[0](x)", "self.parts[0][0](x)")
+    (found,) = findings_of(text, f"net = Net()\n{OPTIMIZER}", LOOP)
+    mended = apply(text, found.fixes[0].edits)
+    assert "self.parts = nn.ModuleList(map(nn.ModuleList, make()))" in mended
+    assert said(mended, f"net = Net()\n{OPTIMIZER}", LOOP) == []
+
+
+def test_what_a_list_names_once_more_is_registered() -> None:
+    """`order` holds parts that are attributes, too: the optimizer was given one of them, and the rest is left out."""
+    net = LISTED.format(arguments="", parts="[self.body]").replace(
+        "self.parts =", "self.body = nn.Linear(3, 3)\n        self.parts ="
+    )
+    build = "net = Net()\nopt = torch.optim.SGD(net.out.parameters(), lr=0.1)"
+    assert not any("Python's" in one.text for one in findings_of(net, build, LOOP))
+
+
 def test_a_list_that_a_variable_brings_is_found_beside_another_class_with_that_attribute() -> None:
     other = (
         "class Down(nn.Module):\n    def __init__(self):\n        super().__init__()\n"

@@ -18,13 +18,12 @@ from collections.abc import Iterator
 from graphwidget.diagnosis.findings.silences.unheld.attributes import is_no_parameter, plain_attribute
 from graphwidget.diagnosis.findings.silences.unheld.collected import collected, handed_to_nothing
 from graphwidget.diagnosis.findings.silences.unheld.collected import is_of as is_collected
-from graphwidget.diagnosis.findings.silences.unheld.containers import container, in_container
+from graphwidget.diagnosis.findings.silences.unheld.containers import container_lines, in_container
 from graphwidget.diagnosis.findings.silences.unheld.leaves import Line
 from graphwidget.diagnosis.findings.silences.unheld.left_out import is_meant, left_out
 from graphwidget.diagnosis.findings.silences.unheld.plain_leaves import is_untrained, made_to_train
 from graphwidget.diagnosis.findings.silences.unheld.replaced import (
     is_of,
-    is_registered,
     made_too_early,
     optimizers_made,
 )
@@ -38,24 +37,26 @@ __all__ = ["find"]
 
 def find(record: Record) -> Iterator[Finding]:
     """Yield one finding for the leaves of each reason."""
-    contained: dict[int, tuple[Line, list[UnheldLeaf]]] = {}
+    contained: dict[str, tuple[list[Line], list[UnheldLeaf]]] = {}
     left: list[UnheldLeaf] = []
     thawed: list[UnheldLeaf] = []
     yield from without_a_step(record, [leaf for leaf in record.unheld if leaf.waiting])
     for leaf in record.unheld:
         if leaf.waiting:
             continue
-        line = container(record, leaf)
-        if line is not None:
-            contained.setdefault(id(line.statement), (line, []))[1].append(leaf)
+        lines = container_lines(record, leaf)
+        if leaf.container is not None and lines is not None:
+            all_lines, leaves = contained.setdefault(leaf.container.class_name, ([], []))
+            all_lines.extend(line for line in lines if line not in all_lines)
+            leaves.append(leaf)
         elif leaf.parameter:
             left.append(leaf)
         elif (line := plain_attribute(record, leaf)) is not None:
             yield is_no_parameter(record, line, leaf)
         elif (line := made_to_train(record, leaf)) is not None and len(makers := optimizers_made(record)) <= 1:
             yield from is_untrained(record, line, leaf, next(iter(makers), None))
-    for line, leaves in contained.values():
-        yield in_container(record, line, leaves)
+    for lines, leaves in contained.values():
+        yield in_container(record, lines, leaves)
     makers = optimizers_made(record) if left else []
     dropped = collected(record) if left else []
     for one in dropped:
@@ -76,8 +77,8 @@ def find(record: Record) -> Iterator[Finding]:
         if leaf.thawed and not (leaf.by_hand or leaf.orphans):
             thawed.append(leaf)  # it was there when the optimizer was made
             continue
-        registered = is_registered(record, leaf)
-        found = [one for one in makers if registered and is_of(one, leaf.path)] or (makers if leaf.orphans else [])
+        early = [] if leaf.container is not None else [one for one in makers if is_of(one, leaf.path)]
+        found = early or (makers if leaf.orphans else [])
         if len(found) == 1 or (found and leaf.orphans):
             maker = found[0] if len(found) == 1 else None
             made.setdefault(id(maker and maker.statement), (maker, []))[1].append(leaf)

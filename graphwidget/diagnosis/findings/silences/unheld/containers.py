@@ -16,72 +16,34 @@ from graphwidget.diagnosis.findings.silences.unheld.leaves import (
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
-from graphwidget.diagnosis.wording import at
+from graphwidget.diagnosis.source.edits.text_edit import Edits
+from graphwidget.diagnosis.wording import at, names
 from graphwidget.model import CellRun, Finding, Fix, Record, UnheldLeaf
 
-__all__ = ["container", "in_container"]
+__all__ = ["container_lines", "in_container"]
 
 _LISTS = (ast.List, ast.ListComp, ast.Tuple)
 _DICTS = (ast.Dict, ast.DictComp)
 
 
-def container(record: Record, leaf: UnheldLeaf) -> Line | None:
-    """The one statement that puts a leaf into a list, tuple or dict of a module: ``self.layers = [...]``."""
-    parts = parts_of(leaf.path)
-    for name, index in zip(parts, parts[1:]):
-        if not index.startswith("["):
-            continue
-        found = [
-            Line(run, one)
-            for run in Cells.of(record).latest
-            for cls in classes_in(run)
-            for one in ast.walk(cls)
-            if isinstance(one, (ast.Assign, ast.AnnAssign)) and f"self.{name}" in syntax.targets(one)
-        ]
-        plain = [line for line in found if isinstance(_kept(line), (*_LISTS, *_DICTS))]
-        others = [line for line in found if line not in plain]
-        if len(plain) == 1 and not any(_class(line) is _class(plain[0]) for line in others):
-            return None if _is_handed_in(plain[0]) else plain[0]
-    return _handed_over(record, parts) if parts[1:] and parts[1].startswith("[") else None
+def container_lines(record: Record, leaf: UnheldLeaf) -> list[Line] | None:
+    """The statements that give a leaf's container to its module: ``self.layers = [...]``; empty: they are not known.
 
-
-def _handed_over(record: Record, parts: list[str]) -> Line | None:
-    """``self.nets = nets`` in the constructor of a module that is given a variable of the program, which is a list."""
-    latest = Cells.of(record).latest
-    made = [(run, one) for run in latest for one in syntax.assignments(run.source, parts[0])]
-    if len(made) != 1 or not isinstance(syntax.given(made[0][1]), (*_LISTS, *_DICTS)):
+    None: it is in none, or in one that hides on purpose what the module was given.
+    """
+    if leaf.container is None:
         return None
-    calls = [one for run in latest for one in syntax.nodes_of(run.source) if isinstance(one, ast.Call)]
+    name, cls = leaf.container.name, leaf.container.class_name
     found = [
-        Line(run, kept)
-        for run in latest
-        for cls in classes_in(run)
-        for function in (cls.body if cls.bases else ())  # a class without bases is no module
-        if isinstance(function, ast.FunctionDef) and function.name == "__init__"
-        for call in calls
-        if syntax.last_name(ast.unparse(call.func)) == cls.name
-        and (argument := _argument(function, call, parts[0])) is not None
-        for kept in function.body
-        if isinstance(kept, ast.Assign) and ast.unparse(kept.value) == argument and _of_self(kept)
+        (each.name, Line(run, one))
+        for run in Cells.of(record).latest
+        for each in classes_in(run)
+        for one in ast.walk(each)
+        if isinstance(one, (ast.Assign, ast.AnnAssign)) and f"self.{name}" in syntax.targets(one)
     ]
-    return found[0] if len({(line.run.run, line.statement.lineno) for line in found}) == 1 else None
-
-
-def _of_self(statement: ast.stmt) -> bool:
-    return all(target.startswith("self.") for target in syntax.targets(statement))
-
-
-def _argument(function: ast.FunctionDef, call: ast.Call, name: str) -> str | None:
-    """The argument of a method as which a call hands it a variable."""
-    keywords = [one.arg for one in call.keywords if ast.unparse(one.value) == name]
-    places = [at for at, one in enumerate(call.args) if ast.unparse(one) == name]
-    arguments = [one.arg for one in (*function.args.posonlyargs, *function.args.args)][1:]
-    return keywords[0] if keywords else arguments[places[0]] if places and places[0] < len(arguments) else None
-
-
-def _class(line: Line) -> ast.ClassDef | None:
-    inside = syntax.function_at(line.run.source, line.statement.lineno)
-    return inside[0] if inside is not None else None
+    of_it = [line for owner, line in found if owner == cls] or [line for _, line in found]
+    lines = [line for line in of_it if not isinstance(_kept(line), (ast.Constant, type(None)))]
+    return None if any(map(_is_handed_in, lines)) else lines
 
 
 def _kept(line: Line) -> ast.AST:
@@ -112,34 +74,56 @@ def _is_handed_in(line: Line) -> bool:
     return bool(value.elts) and all(isinstance(one, ast.Name) and one.id in arguments for one in value.elts)
 
 
-def in_container(record: Record, line: Line, leaves: list[UnheldLeaf]) -> Finding:
-    shown = named(leaves)
-    value, held = _kept(line), syntax.given(line.statement)
+def in_container(record: Record, lines: list[Line], leaves: list[UnheldLeaf]) -> Finding:
+    """The finding about leaves of one module; `lines` give it their containers."""
+    kinds = {leaf.container.kind for leaf in leaves if leaf.container is not None}
     of_parameters = all(parts_of(leaf.path)[-1].startswith("[") for leaf in leaves)
-    kind = ("Parameter" if of_parameters else "Module") + ("Dict" if isinstance(value, _DICTS) else "List")
-    what = "dict" if isinstance(value, _DICTS) else "tuple" if isinstance(value, ast.Tuple) else "list"
-    new = f"{torch_nn(record)}.{kind}"
     deep = any(part.startswith("[") and after.startswith("[") for leaf in leaves for part, after in _pairs(leaf))
+    kind = ("Parameter" if of_parameters else "Module") + ("Dict" if kinds == {"dict"} else "List")
+    new = f"{torch_nn(record)}.{kind}"
     inner = f"{torch_nn(record)}.{'ParameterList' if of_parameters else 'ModuleList'}" if deep else ""
-    edits = text_edit.wrapped(line.run.cell, line.run.source, held, f"{new}(") if not _used_behind(line) else ()
-    for each in _inside(value) if inner and edits else ():
-        edits += text_edit.wrapped(line.run.cell, line.run.source, each, f"{inner}(")
-    for run, put in _put_in(line) if inner and edits else ():
-        edits += text_edit.wrapped(run.cell, run.source, put, f"{inner}(")
+    edits = [_registered(line, new, inner) for line in lines] if len(kinds) == 1 else []
+    what = f"a {next(iter(kinds))}" if len(kinds) == 1 else "containers"
+    if lines:
+        more = {1: " puts", 2: " and another line put"}.get(len(lines), f" and {len(lines) - 1} more lines put")
+        why = f"{lines[0].shown}{more} them into {what} of Python's."
+    else:
+        owners = {f"{one.class_name}.{one.name}" for leaf in leaves if (one := leaf.container) is not None}
+        why = f"In {names(tuple(sorted(owners)))} they are in {what} of Python's."
+    cause = lines[0].place if lines else None
     return finding_of(
-        shown,
-        line.place,
-        f"{line.shown} puts them into a {what} of Python's. A module registers only modules and parameters, so "
-        "`parameters()` does not list these.",
+        named(leaves),
+        cause or leaves[0].place,
+        f"{why} A module registers only modules and parameters, so `parameters()` does not list these.",
         leaves,
         Fix(
             "register_modules",
             f"Put them into an `{new}`: then `parameters()` has them, and `.to(device)` and `state_dict()` too.",
             False,
-            at(line.place),
-            edits=edits,
+            at(cause) if cause is not None else None,
+            edits=tuple(edit for each in edits for edit in each) if all(edits) else (),
         ),
     )
+
+
+def _registered(line: Line, new: str, inner: str) -> Edits:
+    """The edits that make a module register what a line gives it; empty: a list that is filled behind that line.
+
+    `inner`: what registers the containers in the container; empty if there are none.
+    """
+    value, held = _kept(line), syntax.given(line.statement)
+    if _used_behind(line):
+        return ()
+    cell, text = line.run.cell, line.run.source
+    if inner and not isinstance(value, (*_LISTS, *_DICTS)):
+        whole = f"{new}(map({inner}, "
+        return (*text_edit.wrapped(cell, text, held, whole), *text_edit.insert_behind(cell, text, held, ")"))
+    edits = text_edit.wrapped(cell, text, held, f"{new}(")
+    for each in _inside(value) if inner else ():
+        edits += text_edit.wrapped(cell, text, each, f"{inner}(")
+    for run, put in _put_in(line) if inner else ():
+        edits += text_edit.wrapped(run.cell, run.source, put, f"{inner}(")
+    return edits
 
 
 def _pairs(leaf: UnheldLeaf) -> Iterator[tuple[str, str]]:

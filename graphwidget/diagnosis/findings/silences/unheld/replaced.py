@@ -21,10 +21,9 @@ from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, where
 from graphwidget.model import CellRun, Finding, Fix, Record, UnheldLeaf
 
-__all__ = ["given_of", "is_of", "is_registered", "made_too_early", "optimizers_made", "replaced_at", "takes_all"]
+__all__ = ["given_of", "is_of", "made_too_early", "optimizers_made", "replaced_at", "takes_all"]
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)
-_REGISTERING = ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
 _ALL_OF = ("parameters", "named_parameters")
 _PASSING_ON = ("list", "tuple", "filter", "chain")
 
@@ -109,33 +108,6 @@ def _may_be(maker: Line, path: str, module: str) -> bool:
 
 def _leads_through(path: str, module: str) -> bool:
     return module.rsplit(".", 1)[-1] in parts_of(path)[:-1]
-
-
-def is_registered(record: Record, leaf: UnheldLeaf) -> bool:
-    """Whether all containers on a leaf's path are torch's own, which register what they hold.
-
-    An attribute that no line of the program makes is of a library's module.
-    """
-    parts = parts_of(leaf.path)
-    for name, index in zip(parts, parts[1:]):
-        if index.startswith("["):
-            made = [one for run in Cells.of(record).latest for one, _ in syntax.assigned_as(run.source, name)]
-            anew = [one for one in made if not _passes_on(syntax.given(one), name)]
-            if not all(_is_registering(syntax.given(one)) for one in anew) or len(made) > len(anew) == 0:
-                return False
-    return True
-
-
-def _is_registering(value: ast.AST) -> bool:
-    return isinstance(value, ast.Call) and ast.unparse(value.func).rsplit(".", 1)[-1] in _REGISTERING
-
-
-def _passes_on(value: ast.AST, name: str) -> bool:
-    """``wrapped(net)``, ``net.to(device)``: a call that is given what the variable had."""
-    if not isinstance(value, ast.Call):
-        return False
-    given = [*value.args, value.func.value if isinstance(value.func, ast.Attribute) else value.func]
-    return any(ast.unparse(one).rsplit(".", 1)[-1] == name for one in given)
 
 
 def made_too_early(record: Record, maker: Line | None, leaves: list[UnheldLeaf]) -> Finding:

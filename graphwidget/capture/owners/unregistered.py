@@ -1,0 +1,61 @@
+"""Parameters in a list, tuple or dict of Python's that a module has as an attribute, and so does not register."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import torch
+
+from graphwidget import torch_internals as internals
+from graphwidget.capture.owners import reading
+from graphwidget.model import Container
+
+__all__ = ["unregistered"]
+
+SAMPLE = 1000  # elements of a container that are looked at
+_DEPTH = 3  # nesting levels of containers
+_KINDS: tuple[type, ...] = (list, tuple, dict)
+_OF_TORCH = frozenset(vars(torch.nn.Module()))  # registries, and dicts of hooks
+
+
+def unregistered() -> dict[int, Container]:
+    """Return where such parameters are: the `id` of each, of all modules of the process.
+
+    What another attribute of the same module registers is left out. No user code runs.
+    """
+    found: dict[int, Container] = {}
+    for module in internals.instances_alive(torch.nn.Module):
+        inside = list(_contained(module))
+        registered = {id(one) for _, one in reading.module_tensors(module)} if inside else set()
+        for container, parameter in inside:
+            if id(parameter) not in registered:
+                found.setdefault(id(parameter), container)
+    return found
+
+
+def _contained(module: Any) -> Iterator[tuple[Container, Any]]:
+    own: Mapping[str, Any] = reading.own_attributes(module)
+    for name, value in list(own.items()):
+        kind = _kind_of(value) if name not in _OF_TORCH else None
+        if kind is not None:
+            for parameter in _parameters_in(value, kind, 0):
+                yield Container(kind.__name__, type(module).__name__, name), parameter
+
+
+def _kind_of(value: Any) -> type | None:
+    mro = reading.mro_of(type(value))
+    return next((kind for kind in _KINDS if kind in mro), None)
+
+
+def _parameters_in(value: Any, kind: type, depth: int) -> Iterator[Any]:
+    elements = dict.values(value) if kind is dict else (list if kind is list else tuple).__iter__(value)
+    for one in islice(elements, SAMPLE):
+        mro, inner = reading.mro_of(type(one)), _kind_of(one)
+        if torch.nn.Module in mro:
+            yield from (tensor for _, tensor in reading.module_tensors(one))
+        elif torch.nn.Parameter in mro:
+            yield one
+        elif inner is not None and depth < _DEPTH:
+            yield from _parameters_in(one, inner, depth + 1)
