@@ -1,18 +1,17 @@
-"""Parameters in a list, tuple or dict of Python's that a module has as an attribute, and so does not register."""
+"""Which modules register a parameter, and which only have it in a list, tuple or dict of Python's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 import torch
 
-from graphwidget import torch_internals as internals
 from graphwidget.capture.owners import reading
 from graphwidget.model import Container
 
-__all__ = ["unregistered"]
+__all__ = ["classes_of_owners", "unregistered"]
 
 SAMPLE = 1000  # elements of a container that are looked at
 _DEPTH = 3  # nesting levels of containers
@@ -20,13 +19,23 @@ _KINDS: tuple[type, ...] = (list, tuple, dict)
 _OF_TORCH = frozenset(vars(torch.nn.Module()))  # registries, and dicts of hooks
 
 
-def unregistered() -> dict[int, Container]:
-    """Return where such parameters are: the `id` of each, of all modules of the process.
+def classes_of_owners(modules: Iterable[Any]) -> dict[int, tuple[str, ...]]:
+    """Return the names of the classes, with their bases, of the module that registers each parameter, by its `id`."""
+    return {
+        id(one): tuple(cls.__name__ for cls in reading.mro_of(type(module)))
+        for module in modules
+        for one in dict(reading.own_attributes(module).get("_parameters") or {}).values()
+        if one is not None
+    }
+
+
+def unregistered(modules: Iterable[Any]) -> dict[int, Container]:
+    """Return where parameters are that modules only have in a list, tuple or dict, by their `id`.
 
     What another attribute of the same module registers is left out. No user code runs.
     """
     found: dict[int, Container] = {}
-    for module in internals.instances_alive(torch.nn.Module):
+    for module in modules:
         inside = list(_contained(module))
         registered = {id(one) for _, one in reading.module_tensors(module)} if inside else set()
         for container, parameter in inside:

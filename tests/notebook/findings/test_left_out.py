@@ -110,6 +110,55 @@ def test_a_parameter_for_which_no_test_of_its_name_holds_is_in_no_group(run):
     assert found.cause.line == 15 and "there is no `else`" in found.text
 
 
+OF_CLASSES = (
+    SORTED[: SORTED.index("def groups")]
+    + """KEPT = (nn.LayerNorm, nn.Embedding)
+def groups(module):
+    decay, rest = [], []
+    for part in module.modules():
+        for name, p in part.named_parameters(recurse=False):
+            if isinstance(part, nn.Linear) and name == "weight":
+                decay.append(p)
+            elif isinstance(part, KEPT) or name == "bias":
+                rest.append(p)
+    return [{"params": decay}, {"params": rest, "weight_decay": 0}]
+opt = torch.optim.SGD(groups(net), lr=0.1)"""
+)
+OF_ATTRIBUTES = (
+    SORTED[: SORTED.index("def groups")]
+    + """def groups(module):
+    decay, rest, norms = [], [], []
+    for part in module.modules():
+        if hasattr(part, "bias") and isinstance(part.bias, nn.Parameter):
+            rest.append(part.bias)
+        if isinstance(part, nn.LayerNorm):
+            norms.append(part.weight)
+        elif hasattr(part, "weight") and isinstance(part.weight, nn.Parameter):
+            decay.append(part.weight)
+    return [{"params": decay}, {"params": rest + norms, "weight_decay": 0}]
+opt = torch.optim.SGD(groups(net), lr=0.1)"""
+)
+
+
+@pytest.mark.parametrize(("sorted_", "line"), [(OF_CLASSES, 17), (OF_ATTRIBUTES, 17)])
+def test_a_parameter_of_a_module_s_own_falls_through_tests_of_classes(run, sorted_, line):
+    (found,) = run(sorted_, OF_GROUPS)
+    assert (found.severity, found.names) == ("warning", ("net.scale",))
+    assert found.cause.line == line and "None of them holds for it" in found.text
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        ("KEPT = (nn.LayerNorm", "KEPT = (Net, nn.LayerNorm"),
+        ("KEPT = (nn.LayerNorm, nn.Embedding)", "KEPT = tuple(c for c in (nn.LayerNorm,))"),
+        ("elif isinstance(part, KEPT)", "elif part is not module"),
+    ],
+)
+def test_what_a_test_of_a_class_takes_or_may_take_is_in_its_group(run, kept):
+    assert not [one for one in run(OF_CLASSES.replace(*kept), OF_GROUPS) if "None of them holds" in one.text]
+
+
 def test_a_test_of_something_else_may_leave_out_on_purpose(run):
     assert not run(SORTED.replace('name.endswith(".weight")', "p.ndim > 1"), OF_GROUPS)
     whole = SORTED.replace("    return [{", "        else:\n            rest.append(p)\n    return [{")

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from graphwidget import torch_internals as internals
-from graphwidget.capture.owners.unregistered import unregistered
+from graphwidget.capture.owners.unregistered import classes_of_owners, unregistered
 from graphwidget.capture.writes.optimizers.zero_grads import is_zero
 from graphwidget.capture.writes.watched import MAX_WATCHED, WatchedTensors, version_of
 from graphwidget.model import Container, Place, UnheldLeaf
@@ -40,6 +40,7 @@ class _Seen:
         self.parameter = issubclass(type(leaf), torch.nn.Parameter)
         self.place: Place | None = None
         self.container: Container | None = None
+        self.owner: tuple[str, ...] = ()
         self.orphans: tuple[tuple[int, ...], ...] = ()
         self.waiting = False  # an optimizer that has made no step held it
         self.thawed = False
@@ -161,8 +162,9 @@ class Unheld:
             seen.again(grad)
             if place is None:
                 place, orphans, held = where(), self._orphans(), _held_by_any_optimizer()
-                containers = unregistered()
-            seen.container = containers.get(id(leaf))
+                modules = internals.instances_alive(torch.nn.Module)
+                containers, owners = unregistered(modules), classes_of_owners(modules)
+            seen.container, seen.owner = containers.get(id(leaf)), owners.get(id(leaf), ())
             seen.place, seen.orphans, seen.waiting = place, orphans, id(leaf) in held
         return new
 
@@ -196,18 +198,8 @@ class Unheld:
                 uniform = leaf is not None and _is_uniform(leaf)
                 grows = seen.grows and leaf is not None and is_zero(internals.leaf_and_grad(leaf)[1]) is False
                 dims = len(internals.shape_of(leaf)) if leaf is not None else -1
-                facts = (
-                    seen.orphans,
-                    seen.parameter,
-                    by_hand,
-                    uniform,
-                    grows,
-                    dims,
-                    waiting,
-                    seen.thawed,
-                    seen.container,
-                )
-                found.append(UnheldLeaf(seen.path, seen.place, *facts))
+                facts = (seen.orphans, seen.parameter, by_hand, uniform, grows, dims, waiting, seen.thawed)
+                found.append(UnheldLeaf(seen.path, seen.place, *facts, seen.container, seen.owner))
         return tuple(found)
 
 
