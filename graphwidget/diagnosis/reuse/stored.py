@@ -1,4 +1,4 @@
-"""The line that keeps a carrier: ``self.cache[key] = value``, ``self.h = h``, ``global h; h = f(x)``.
+"""The line that keeps a carrier: ``self.cache[key] = value``, ``self.h = h``, ``global h; h = f(x)``, a decorator.
 
 Or that computes it from its previous value in a generator that waits: no variable in sight holds it then.
 """
@@ -33,10 +33,19 @@ def stored_at(record: Record, paths: Iterable[str], made: Place | None = None) -
     stores = {(run.run, line): run for run in cells.latest for line in _stores(run, path, cells.texts.values())}
     found = [one for one in stores.items() if (one[1].cell, one[0][1]) in running]
     found = found or [one for one in stores.items() if not _in_constructor(one[1], one[0][1])]
+    if not stores:
+        found = [((run.run, line), run) for run in cells.latest for line in _decorators(run.source, path)]
     if len(found) != 1:
         return None
     ((_, line), run), *_ = found
     return place_of(run, line)
+
+
+def _decorators(text: str, path: str) -> list[int]:
+    """The lines of what decorates the methods of that name: a value that no line stores is what one of them keeps."""
+    name = path.rpartition(".")[2] if "." in path else ""
+    defined = (node for node in syntax.nodes_of(text) if isinstance(node, ast.FunctionDef) and node.name == name)
+    return [one.decorator_list[0].lineno for one in defined if one.decorator_list]
 
 
 def _written(path: str) -> str:
@@ -59,7 +68,10 @@ def leads_to_store(record: Record, made: Place, stored: Place) -> bool:
         name = inside[0].name
     for cell, line in lines_of(made):
         text = cells.text(cell)
-        if cell == spot[0] and syntax.function_at(text, line) == inside:
+        here = syntax.function_at(text, line)
+        if cell == spot[0] and here is not None and spot[1] in {one.lineno for one in here[1].decorator_list}:
+            return True
+        if cell == spot[0] and here == inside:
             if line <= spot[1]:
                 return True
         elif name and _calls(text, line, name):

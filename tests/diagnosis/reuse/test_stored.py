@@ -41,3 +41,26 @@ def test_a_line_that_only_shortens_a_list_stores_nothing():
     text = "class Steps:\n    def __init__(self):\n        self.ets = []\n    def step(self, e):\n        self.ets = self.ets[-3:]\n        self.ets.append(e)\n"
     found = stored_at(record_of(text), ["s.ets[0]"])
     assert found is not None and found.line == 6
+
+
+KEPT = """from functools import cached_property
+class Kernel:
+    def __init__(self, scale):
+        self.scale = scale
+    @cached_property
+    def norm(self):
+        return self.exp().sum()
+    def exp(self):
+        return self.scale.exp()
+kernel = Kernel(torch.ones(2, requires_grad=True))"""
+
+
+def test_a_decorator_keeps_what_a_method_computed():
+    (found,) = findings_of(KEPT, "for _ in range(2):\n    (kernel.norm * 2).backward()")
+    assert (found.stored_at.cell, found.stored_at.line) == (1, 5)
+    assert "and stored by `@cached_property` (In[1], line 5)" in found.text
+
+
+def test_a_line_that_stores_comes_before_a_decorator_of_that_name():
+    text = KEPT + "\nclass Other:\n    def set(self, v):\n        self.norm = v\n"
+    assert stored_at(record_of(text), ["other.norm"]).line == 13
