@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -11,7 +11,7 @@ import torch
 from graphwidget.capture.owners import reading
 from graphwidget.model import Container
 
-__all__ = ["classes_of_owners", "unregistered"]
+__all__ = ["classes_around", "unregistered"]
 
 SAMPLE = 1000  # elements of a container that are looked at
 _DEPTH = 3  # nesting levels of containers
@@ -19,14 +19,18 @@ _KINDS: tuple[type, ...] = (list, tuple, dict)
 _OF_TORCH = frozenset(vars(torch.nn.Module()))  # registries, and dicts of hooks
 
 
-def classes_of_owners(modules: Iterable[Any]) -> dict[int, tuple[str, ...]]:
-    """Return the names of the classes, with their bases, of the module that registers each parameter, by its `id`."""
-    return {
-        id(one): tuple(cls.__name__ for cls in reading.mro_of(type(module)))
-        for module in modules
-        for one in dict(reading.own_attributes(module).get("_parameters") or {}).values()
-        if one is not None
-    }
+def classes_around(modules: Iterable[Any], wanted: Collection[int]) -> dict[int, frozenset[str]]:
+    """Return the names of the classes, with their bases, of all modules that register a parameter, or a part with it.
+
+    By the `id` of the parameter, of those that are `wanted`.
+    """
+    found: dict[int, set[str]] = {}
+    for module in modules:
+        names = {cls.__name__ for cls in reading.mro_of(type(module))}
+        for _, one in reading.module_tensors(module):
+            if id(one) in wanted:
+                found.setdefault(id(one), set()).update(names)
+    return {key: frozenset(names) for key, names in found.items()}
 
 
 def unregistered(modules: Iterable[Any]) -> dict[int, Container]:

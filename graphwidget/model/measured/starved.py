@@ -54,8 +54,8 @@ class UnheldLeaf:
     single one is a round number), so nothing that was learned elsewhere is in it. `grows`: its `.grad` was one tensor
     whenever it was looked at, had been added to, and is not zero. `dims`: how many dimensions it has; -1: unknown.
     `waiting`: an optimizer that has made no step holds it. `thawed`: at an earlier step it was there, and required no
-    grad. `container`: it is in there, and the module does not register it. `owner`: the names of the class of the
-    module that registers it, and of the bases of that.
+    grad. `container`: it is in there, and the module does not register it. `within`: the names of the classes
+    of the modules that it is in, and of their bases.
     """
 
     path: str
@@ -69,7 +69,7 @@ class UnheldLeaf:
     waiting: bool = False
     thawed: bool = False
     container: Container | None = None
-    owner: tuple[str, ...] = ()
+    within: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

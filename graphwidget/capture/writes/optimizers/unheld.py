@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from graphwidget import torch_internals as internals
-from graphwidget.capture.owners.unregistered import classes_of_owners, unregistered
+from graphwidget.capture.owners.unregistered import classes_around, unregistered
 from graphwidget.capture.writes.optimizers.zero_grads import is_zero
 from graphwidget.capture.writes.watched import MAX_WATCHED, WatchedTensors, version_of
 from graphwidget.model import Container, Place, UnheldLeaf
@@ -40,7 +40,7 @@ class _Seen:
         self.parameter = issubclass(type(leaf), torch.nn.Parameter)
         self.place: Place | None = None
         self.container: Container | None = None
-        self.owner: tuple[str, ...] = ()
+        self.within: frozenset[str] = frozenset()
         self.orphans: tuple[tuple[int, ...], ...] = ()
         self.waiting = False  # an optimizer that has made no step held it
         self.thawed = False
@@ -163,8 +163,8 @@ class Unheld:
             if place is None:
                 place, orphans, held = where(), self._orphans(), _held_by_any_optimizer()
                 modules = internals.instances_alive(torch.nn.Module)
-                containers, owners = unregistered(modules), classes_of_owners(modules)
-            seen.container, seen.owner = containers.get(id(leaf)), owners.get(id(leaf), ())
+                containers, around = unregistered(modules), classes_around(modules, self._seen)
+            seen.container, seen.within = containers.get(id(leaf)), around.get(id(leaf), frozenset())
             seen.place, seen.orphans, seen.waiting = place, orphans, id(leaf) in held
         return new
 
@@ -199,7 +199,7 @@ class Unheld:
                 grows = seen.grows and leaf is not None and is_zero(internals.leaf_and_grad(leaf)[1]) is False
                 dims = len(internals.shape_of(leaf)) if leaf is not None else -1
                 facts = (seen.orphans, seen.parameter, by_hand, uniform, grows, dims, waiting, seen.thawed)
-                found.append(UnheldLeaf(seen.path, seen.place, *facts, seen.container, seen.owner))
+                found.append(UnheldLeaf(seen.path, seen.place, *facts, seen.container, seen.within))
         return tuple(found)
 
 

@@ -90,15 +90,15 @@ def fits_no_test(sorting: Sorting, leaf: UnheldLeaf) -> bool:
     """Whether no line puts a leaf into a group, whatever part of its path is its name in the module."""
     parts = spoken(leaf.path).replace("[", ".").replace("]", "").split(".")[1:]
     own = [".".join(parts[start:]) for start in range(len(parts))]
-    asked = _Asked(sorting, leaf.owner)
+    asked = _Asked(sorting, leaf.within)
     return bool(own) and all(asked.is_left_out(put, name) for put in sorting.puts for name in own)
 
 
 class _Asked(NamedTuple):
-    """What is asked of a leaf whose module has these classes."""
+    """What is asked of a leaf in modules of these classes: which of them a variable stands for is not known."""
 
     sorting: Sorting
-    classes: tuple[str, ...]
+    classes: frozenset[str]
 
     def is_left_out(self, put: _Put, name: str) -> bool:
         """Whether a line puts no parameter of that name into its group."""
@@ -125,7 +125,7 @@ class _Asked(NamedTuple):
         if ast.unparse(test.func) == "isinstance" and len(test.args) == 2:
             of_module = isinstance(test.args[0], ast.Name) and not _is(test.args[0], self.sorting.parameter)
             wanted = self._class_names(test.args[1]) if of_module else frozenset()
-            return bool(wanted & set(self.classes)) if wanted and self.classes else None
+            return bool(wanted & self.classes) if wanted and self.classes else None
         return None
 
     def _compares(self, left: ast.expr, how: ast.cmpop, right: ast.expr, name: str) -> bool | None:
