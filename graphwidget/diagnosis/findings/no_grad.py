@@ -125,6 +125,8 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
     if cut is not None and unsure and is_before_all_passes(record, call, cut):
         cut = None
     around = unrecorded.around_the_call(origins, call, root, spot)
+    if around is None and (cut is None or unsure) and (left_off := switched.only_switch(origins, made_of)) is not None:
+        return left_off  # that grad mode was off was measured, and what a cut was given was not
     waiting = switched.by_a_generator(origins, made_of) if around is None else None
     inference = waiting or inference_mode.around_the_call(origins, call, name)
     if inference is not None:

@@ -39,7 +39,7 @@ def any_of(answers: Iterable[bool | None]) -> bool | None:
 
 def what_is_cut(node: ast.AST) -> tuple[str, list[ast.expr]] | None:
     """How a node cuts the graph, and of what: ``y`` in ``y.detach()``, ``losses`` in ``torch.tensor(losses)``."""
-    if isinstance(node, ast.Attribute) and node.attr == "data":
+    if isinstance(node, ast.Attribute) and node.attr == "data" and not is_library(node.value):  # `torch.utils.data`
         return "data", [node.value]
     if not isinstance(node, ast.Call):
         return None

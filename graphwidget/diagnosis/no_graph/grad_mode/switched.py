@@ -20,7 +20,7 @@ from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import place_of, where
 from graphwidget.model import CellRun, Fix
 
-__all__ = ["by_a_generator", "in_force", "switched_off"]
+__all__ = ["by_a_generator", "in_force", "only_switch", "switched_off"]
 
 _OFF = re.compile(r"^\s*[\w.]*set_grad_enabled\((?!True)", re.MULTILINE)
 _ON = re.compile(r"set_grad_enabled\((?!False)")
@@ -79,6 +79,20 @@ def switched_off(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str
         if found is not None:
             return _off(runs, *found, made_of, (text, made))
     return None
+
+
+def only_switch(origins: Origins, made_of: list[str]) -> Cause | None:
+    """Grad mode was measured to be off at the call, and one line of the program alone may switch it off."""
+    runs = list(origins.values.runs)
+    if origins.values.scene.grad_mode is not False:
+        return None
+    found = [
+        (run, one)
+        for run in runs
+        for one in source.nodes_of(run.source)
+        if isinstance(one, ast.Expr) and _OFF.search(ast.unparse(one))
+    ]
+    return _off(runs, *found[0], made_of, (found[0][0], None)) if len(found) == 1 else None
 
 
 def by_a_generator(origins: Origins, made_of: list[str]) -> Cause | None:
