@@ -17,7 +17,7 @@ from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.number_arguments import detached_where_tensor
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.wording import names, short, spoken
-from graphwidget.model import Fix, Record, Snapshot
+from graphwidget.model import Fix, Record, Snapshot, TextEdit
 
 UNLESS = " Only if no backward needs what it keeps."
 
@@ -125,7 +125,9 @@ def _is_needed(record: Record, one: _Stored, function: ast.FunctionDef) -> bool:
         if tree is None:
             continue
         own = {id(node) for node in ast.walk(function)}
-        read = {n.lineno for n in source.nodes_of(text) if _reads(n, one) and id(n) not in own}
+        read = {
+            n.lineno for n in source.nodes_of(text) if isinstance(n, ast.expr) and _reads(n, one) and id(n) not in own
+        }
         if not read.isdisjoint(source.handed_on(tree, one.name)):
             return True
     return False
@@ -156,5 +158,5 @@ def _is_only_stored(function: ast.FunctionDef, name: str, stored: tuple[_Stored,
     return plain and lines.issuperset(source.handed_on(function, name))
 
 
-def _is_in(edit: text_edit.TextEdit, one: _Stored) -> bool:
+def _is_in(edit: TextEdit, one: _Stored) -> bool:
     return one.statement.lineno <= edit.start[0] <= (one.statement.end_lineno or one.statement.lineno)
