@@ -33,7 +33,7 @@ from graphwidget.capture.calls.cyclic_grads import CyclicGrads
 from graphwidget.capture.calls.graph_reader import GraphReader
 from graphwidget.capture.calls.hues import Hues
 from graphwidget.capture.calls.inner import InnerCalls
-from graphwidget.capture.calls.name_search import NameSearch
+from graphwidget.capture.calls.name_search import NameSearch, with_names_of_inputs
 from graphwidget.capture.calls.outcome import (
     Outcome,
     afterwards,
@@ -266,6 +266,7 @@ class CallLog:
         holdings = search.holdings if search is not None else ()
         pending.held = numbers_by_path(holdings) if search is not None else None
         pending.graph = self._graph_of(outputs, args, holdings, since=pending.since)
+        pending.graph = with_names_of_inputs(pending.graph, _inputs(args), search)
         del search, holdings
         pending.forecast = self._forecast(pending, pending.graph)
         self.recognition.spend(perf_counter() - began, in_full=True)

@@ -26,7 +26,8 @@ def explain(record: Record, call: BackwardCall) -> Finding:
     if len(written) == 1 and all(ref.node < 0 for ref in asked):
         known = written  # one expression for all of them
     without = tuple(name for ref, name in zip(asked, known) if ref.node < 0 and name)
-    if not without and len(asked) > 1:
+    some = any(ref.requires_grad for ref in asked) and len(asked) != len(written)
+    if (some or not without) and len(asked) > 1:
         return _some_of_many(record, call)
     do = "does not" if len(without) < 2 else "do not"
     shown = names(without)
@@ -48,13 +49,15 @@ def _some_of_many(record: Record, call: BackwardCall) -> Finding:
     frozen = [ref for ref in asked if not ref.requires_grad]
     shapes = " and ".join(dict.fromkeys(str(tuple(ref.shape)) for ref in frozen[:3]))
     text = f"{short(call.place.source)} asks for the gradients of {len(asked)} tensors. {len(frozen)} of them "
-    text += f"{'does' if len(frozen) == 1 else 'do'} not require grad, of shape {shapes}."
+    text += f"{'does' if len(frozen) == 1 else 'do'} not require grad, of shape {shapes}"
+    known = names(tuple(path for ref in frozen if (path := own_path(ref)) is not None))
+    text += f": {known}." if known else "."
     runs = [run for _, run in sorted(record.runs.items())]
     lines = {at(place): place for run, one, _ in Values(runs).freezing() for place in [place_of(run, one.lineno)]}
     if len(lines) == 1:
         (place,) = lines.values()
         text += f" {short(place.source)} ({where(place)}) freezes parameters."
-    said, edits = of_trainable(record, at(call.place), [spot for spot in lines if spot is not None])
+    ways = of_trainable(record, at(call.place), [spot for spot in lines if spot is not None])
     advice = "Ask only for the gradients of those that require grad (`x.requires_grad`), and take None for the others."
     return Finding(
         "no_grad",
@@ -64,7 +67,11 @@ def _some_of_many(record: Record, call: BackwardCall) -> Finding:
         "not require grad.",
         call.n,
         made_at=call.place,
-        fixes=(Fix("differentiate_some", said if edits else advice, False, at(call.place), edits=edits),),
+        tensor=own_path(frozen[0]),
+        fixes=tuple(
+            Fix("differentiate_some", said if edits else advice, False, at(call.place), edits=edits)
+            for said, edits in ways or [("", ())]
+        ),
     )
 
 

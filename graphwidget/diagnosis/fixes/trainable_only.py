@@ -10,6 +10,7 @@ import ast
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from graphwidget.diagnosis.fixes.in_step import only_trainable
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells, Spot
 from graphwidget.diagnosis.source.edits import text_edit
@@ -51,8 +52,8 @@ class _Asking(NamedTuple):
         return ast.unparse(one.targets[0]) if value is self.call else None
 
 
-def of_trainable(record: Record, spot: Spot | None, frozen_at: Collection[Spot] = ()) -> tuple[str, Edits]:
-    """A sentence, and edits that ask for the gradients of what requires grad; nothing where the text is not plain.
+def of_trainable(record: Record, spot: Spot | None, frozen_at: Collection[Spot] = ()) -> list[tuple[str, Edits]]:
+    """Sentences, each with edits that ask for the gradients of what requires grad; none where the text is not plain.
 
     Parameters
     ----------
@@ -61,15 +62,30 @@ def of_trainable(record: Record, spot: Spot | None, frozen_at: Collection[Spot] 
     frozen_at
         The lines that freeze something: a list that was made before them has what is frozen later.
     """
-    one = _asking(Cells.of(record), spot)
+    cells = Cells.of(record)
+    one = _asking(cells, spot)
     if one is None:
-        return "", ()
-    if not _is_given_back(record, one):
-        found = _shorter(one, frozen_at)
-        if found:
-            return "Ask only for the gradients of those that require grad.", found
-    text = "Ask only for the gradients of those that require grad, and take None for the others, in their places."
-    return text, _in_their_places(one)
+        return []
+    only = "Ask only for the gradients of those that require grad"
+    here = _shorter(one, frozen_at) if not _is_given_back(record, one) else ()
+    if here and not isinstance(one.statement, ast.Return):
+        return [(f"{only}.", here)]
+    text = f"{only}, and take None for the others, in their places."
+    in_places = [(f"{only}.", here)] if here else [(text, _in_their_places(one))]
+    if _is_of_a_backward(record, one):
+        return in_places  # a Function gives a gradient for each of its inputs
+    made = [] if _is_made_too_early(one, frozen_at) else only_trainable(cells.texts, one.spot[0], one.asked)
+    return [(f"{only}, wherever there is one value for each of them.", tuple(made)), *in_places] if made else in_places
+
+
+def _is_made_too_early(one: _Asking, frozen_at: Collection[Spot]) -> bool:
+    """Whether the list was made by a line of the program itself, and another one freezes something behind it."""
+    if not isinstance(one.asked, ast.Name):
+        return False
+    made = syntax.bindings(one.text, one.asked.id, one.statement.lineno)
+    first = (one.spot[0], made[-1].lineno) if made else one.spot
+    top = [s for s in frozen_at if s[0] == one.spot[0] and syntax.function_at(one.text, s[1]) is None]
+    return bool(made) and syntax.function_at(one.text, first[1]) is None and any(spot > first for spot in top)
 
 
 def _asking(cells: Cells, spot: Spot | None) -> _Asking | None:
@@ -98,9 +114,13 @@ def _goes_over(node: ast.AST, call: ast.Call) -> bool:
     return isinstance(node, _COMPREHENSIONS) and node.generators[0].iter is call
 
 
+def _is_of_a_backward(record: Record, one: _Asking) -> bool:
+    return isinstance(one.scope, ast.FunctionDef) and any(one.scope is made.backward for made in functions(record))
+
+
 def _is_given_back(record: Record, one: _Asking) -> bool:
     """Whether what is asked for goes back to others, one for each: a Function's backward, or a function's result."""
-    if isinstance(one.scope, ast.FunctionDef) and any(one.scope is made.backward for made in functions(record)):
+    if _is_of_a_backward(record, one):
         return True
     if isinstance(one.statement, ast.Return):
         return any(one.call is part for part in (one.statement.value, *_parts(one.statement.value)))

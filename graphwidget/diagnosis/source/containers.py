@@ -23,6 +23,7 @@ __all__ = [
     "detached_value",
     "may_have_a_graph",
     "may_hold",
+    "put_at",
     "put_in",
     "taken_in",
 ]
@@ -149,7 +150,7 @@ def _all_puts(text: str, holder: str, texts: tuple[str, ...] = ()) -> Iterator[_
 
 def _puts_by(text: str, called: OtherName) -> Iterator[_Put]:
     for node in source.nodes_of(text):
-        put = _put(node)
+        put = put_at(node)
         found = put or _put_all(node)
         if not isinstance(node, (ast.stmt, ast.expr)) or found is None or not called.means(node):
             continue
@@ -179,10 +180,10 @@ def taken_in(cell: str, names: Collection[str]) -> Iterator[str]:
 
 @lru_cache(maxsize=256)
 def _puts(cell: str) -> list[tuple[ast.expr, ast.expr, int]]:
-    return list(filter(None, map(_put, source.nodes_of(cell))))
+    return list(filter(None, map(put_at, source.nodes_of(cell))))
 
 
-def _put(node: ast.AST) -> tuple[ast.expr, ast.expr, int] | None:
+def put_at(node: ast.AST) -> tuple[ast.expr, ast.expr, int] | None:
     """What a node puts where: the container, the value, and the steps between them that the text does not show."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return (node.func.value, node.args[-1], 1) if node.func.attr in _KEEPING and node.args else None

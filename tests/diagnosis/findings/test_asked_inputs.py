@@ -26,4 +26,4 @@ Grads().ask(net(torch.ones(3)).sum())"""
     assert found.headline == "2 of 4 tensors whose gradients were asked for do not require grad."
     assert "`net[0].requires_grad_(False)` (In[1], line 2) freezes" in found.text
     fixed = apply(cell, found.fixes[0].edits)
-    assert "asked = list(self.of)" in fixed and not findings_of(fixed)
+    assert "self.of = [p for p in net.parameters() if p.requires_grad]" in fixed and not findings_of(fixed)

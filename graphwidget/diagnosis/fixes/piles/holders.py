@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from graphwidget.diagnosis.fixes.piles.joined_passes import detached_where_joined
 from graphwidget.diagnosis.fixes.piles.never_run import without_graph
+from graphwidget.diagnosis.fixes.piles.stored_too import UNLESS, with_what_else_is_stored
 from graphwidget.diagnosis.source import containers
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
@@ -56,6 +57,7 @@ def for_pile(record: Record, pile: Pile, lasting: bool) -> tuple[Fix, ...]:
             at(place),
             _NONE,
         )
+    keep = with_what_else_is_stored(record, keep, pile.graph)
     # A value that a loop computes from its previous value is the loop's purpose: an average is not deleted.
     end = _release(record, pile, name) if lasting and pile.alone and not pile.chain else ""
     if not end:
@@ -132,7 +134,6 @@ def _read_at(cell: str, name: str) -> Iterator[int]:
 
 _CONTAINERS = {"list", "tuple", "dict", "set", "frozenset", "deque", "defaultdict", "OrderedDict"}
 _EMPTIED = _CONTAINERS - {"tuple", "frozenset"}
-_UNLESS = " Only if no backward needs what it keeps."
 
 
 def needed(record: Record, name: str, kept_at: set[tuple[int | None, int]]) -> bool:
@@ -176,7 +177,7 @@ def keep_numbers(record: Record, holder: str, owners: tuple[Owner, ...], graph: 
         text = f"Keep numbers, not graphs: write {new}{more} (In[{run.cell}], line {first})."
         free = not needed(record, name, {(run.cell, line) for line, _ in found})
         edits = tuple(edit for _, one in found for edit in one)
-        return Fix("detach", text + ("" if free else _UNLESS), free, (run.cell, first), _NONE, edits=edits)
+        return Fix("detach", text + ("" if free else UNLESS), free, (run.cell, first), _NONE, edits=edits)
     return None
 
 
@@ -229,7 +230,7 @@ def _hand_over_numbers(record: Record, pile: Pile) -> Fix | None:
         if handed and ast.unparse(call.func.value) in keepers and run is not None:
             edits = text_edit.insert_behind(run.cell, run.source, handed[0], ".detach()")
             shown = short(text_edit.new_text(run.source, edits))
-            text = f"Hand over numbers, not graphs: write {shown} (In[{run.cell}], line {call.lineno}).{_UNLESS}"
+            text = f"Hand over numbers, not graphs: write {shown} (In[{run.cell}], line {call.lineno}).{UNLESS}"
             return Fix("detach", text, False, (run.cell or 0, call.lineno), _NONE, edits=edits)
     return None
 
@@ -281,7 +282,7 @@ def _cut_each_time(record: Record, pile: Pile) -> Fix | None:
         if isinstance(statement, ast.AugAssign):
             edits = _without_graph(record, run, statement.value)
             free = not needed(record, last, {(run.cell, statement.lineno)})
-            text = f"Write {short(text_edit.new_text(run.source, edits))} ({here}).{'' if free else _UNLESS}"
+            text = f"Write {short(text_edit.new_text(run.source, edits))} ({here}).{'' if free else UNLESS}"
             return Fix("detach", text, free, (run.cell, statement.lineno), _NONE, edits=edits)
         line = statement.lineno
         inside = source.function_at(run.source, line)
@@ -299,7 +300,7 @@ def _cut_each_time(record: Record, pile: Pile) -> Fix | None:
         inside_loop = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1) if loop is not None else range(line + 1)
         free = not needed(record, last, {(run.cell, one) for one in inside_loop})
         stored = (run.cell, statement.lineno)  # the cut comes behind the call that needs the graph
-        return Fix("detach", text + ("" if free else _UNLESS), free, stored, _NONE, edits=edits)
+        return Fix("detach", text + ("" if free else UNLESS), free, stored, _NONE, edits=edits)
     return None
 
 
@@ -327,7 +328,7 @@ def _cut_what_is_written(record: Record, pile: Pile) -> Fix | None:
             return None
         free = not needed(record, last, {(run.cell, statement.lineno)})
         shown = short(text_edit.new_text(run.source, edits))
-        text = f"Write {shown} (In[{run.cell}], line {statement.lineno}).{'' if free else _UNLESS}"
+        text = f"Write {shown} (In[{run.cell}], line {statement.lineno}).{'' if free else UNLESS}"
         return Fix("detach", text, free, (run.cell, statement.lineno), _NONE, edits=edits)
     return None
 
@@ -360,7 +361,7 @@ def _cut_the_update(record: Record, pile: Pile) -> Fix | None:
     edits = _without_graph(record, run, value)
     free = not needed(record, source.last_name(targets[0]), {(run.cell, statement.lineno)})
     shown = short(text_edit.new_text(run.source, edits))
-    text = f"Write {shown} (In[{run.cell}], line {statement.lineno}).{'' if free else _UNLESS}"
+    text = f"Write {shown} (In[{run.cell}], line {statement.lineno}).{'' if free else UNLESS}"
     return Fix("detach", text, free, (run.cell, statement.lineno), _NONE, edits=edits)
 
 
