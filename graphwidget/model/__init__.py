@@ -52,7 +52,7 @@ from graphwidget.model.measured.lineage import (
     PlainInput,
     TextLine,
 )
-from graphwidget.model.measured.scenes import Recomputed, RunningModule, Scene, Sight, UsedInside, Value
+from graphwidget.model.measured.scenes import CopiedTensor, Recomputed, RunningModule, Scene, Sight, UsedInside, Value
 from graphwidget.model.measured.starved import (
     Container,
     EmptyGroup,
@@ -131,6 +131,7 @@ __all__ = [
     "PlainInput",
     "Prediction",
     "Reason",
+    "CopiedTensor",
     "Recomputed",
     "Record",
     "SavedTensor",

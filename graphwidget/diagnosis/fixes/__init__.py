@@ -73,6 +73,8 @@ FIX_IDS = {
     "today_s_name": "call it what it is called today",
     "leaf": "use a leaf in place of a computed tensor",
     "copy_weights": "copy the weights of a module, without its graph",
+    "forward_under_no_grad": "run a module once under `torch.no_grad()`, so that what its hooks compute has no graph",
+    "remove_reparametrization": "make a parameter again of what a hook of a module computes",
     "hook_on_the_tensor": "hook a tensor in place of a module",
     "register_sooner": "register a hook before what it is to wait for is computed",
     # a checkpoint, or DistributedDataParallel
