@@ -48,8 +48,10 @@ from graphwidget.model.measured.lineage import (
     MeasuredLeaf,
     MeasuredNonFinite,
     MeasuredTerm,
+    MeasuredUnpacked,
     MeasuredZeros,
     PlainInput,
+    TensorForm,
     TextLine,
 )
 from graphwidget.model.measured.scenes import CopiedTensor, Recomputed, RunningModule, Scene, Sight, UsedInside, Value
@@ -95,6 +97,7 @@ __all__ = [
     "MeasuredLate",
     "MeasuredNonFinite",
     "MeasuredTerm",
+    "MeasuredUnpacked",
     "MeasuredLeaf",
     "MeasuredZeros",
     "TextLine",
@@ -145,6 +148,7 @@ __all__ = [
     "Steps",
     "Storage",
     "Storages",
+    "TensorForm",
     "TensorRef",
     "TextEdit",
     "Value",

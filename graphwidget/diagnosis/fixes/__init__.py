@@ -85,6 +85,7 @@ FIX_IDS = {
     "read_saved_once": "read saved tensors once",
     "static_graph": "tell DistributedDataParallel that each pass builds the same graph",
     # hooks, gradients of another kind, and transforms of functions
+    "give_back_as_saved": "let a hook give back a saved tensor as it was",
     "mend_the_code": "mend code of the program's own that a backward runs",
     "finite_gradient": "keep a gradient finite",
     "dense_gradient": "make a gradient dense",
