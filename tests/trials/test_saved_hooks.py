@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import os
 from pathlib import Path
+
+import prepared
 
 PROGRAM = """import torch
 from torch import nn
@@ -34,12 +35,10 @@ for step in range(2):
 
 def test_a_second_run_tells_what_hooks_gave_back_and_the_edit_is_tried(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
-    ran = subprocess.run(
-        [sys.executable, "-m", "graphwidget", "explain", "--format", "json", "program.py"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
+    temporary = tmp_path.with_name(f"{tmp_path.name}-tmp")  # not the folder around the program
+    temporary.mkdir()
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    ran = prepared.run("-m", "graphwidget", "explain", "--format", "json", "program.py", cwd=tmp_path, env=environment)
     (found,) = json.loads(ran.stdout)["findings"]
     assert "to measure what hooks for saved tensors give back" in ran.stderr
     assert found["headline"] == "`Small.unpack` does not give back the type of what was saved."
