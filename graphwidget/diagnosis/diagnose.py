@@ -25,7 +25,7 @@ from graphwidget.diagnosis.findings.refusals import checkpoints, inference, out_
 from graphwidget.diagnosis.findings.refusals.checks import checks
 from graphwidget.diagnosis.findings.refusals.gradients import not_a_number, types_apart, unlike, without_formula
 from graphwidget.diagnosis.findings.refusals.unused_inputs import unused
-from graphwidget.diagnosis.findings.refusals.user_code import custom_functions, hooks, inner_calls, own_code
+from graphwidget.diagnosis.findings.refusals.user_code import custom_functions, hooks, inner_calls, own_code, unpacked
 from graphwidget.diagnosis.findings.silences import (
     computed_parameter,
     custom,
@@ -69,6 +69,7 @@ __all__ = [
     "EXPLANATIONS",
     "diagnose",
     "may_have_constant_terms",
+    "may_have_other_unpacked",
     "may_have_unrun_hooks",
     "of_call",
     "of_run",
@@ -208,6 +209,12 @@ def may_have_constant_terms(record: Record) -> bool:
 
 
 @room
+def may_have_other_unpacked(record: Record) -> bool:
+    """Return whether another run, which watches hooks for saved tensors, may find that they explain a call's error."""
+    return unpacked.may_be_there(seen_from_main(with_numbers(record)))
+
+
+@room
 def may_have_unrun_hooks(record: Record) -> bool:
     """Return whether another run, which watches the backward hooks, may find that some never ran."""
     return unrun.may_be_there(seen_from_main(with_numbers(record)))
@@ -253,10 +260,12 @@ def _of_call(record: Record, call: BackwardCall, *, leaving: bool = False) -> It
         return
     caught = unexplained.is_caught(record, call, leaving=leaving)
     found = (
-        inner_calls.of_call(record, call, reason_of, _by_reason)
+        unpacked.of_call(record, call, caught=caught)
+        or inner_calls.of_call(record, call, reason_of, _by_reason)
         or checks.of_call(record, call, caught=caught)
         or _explained(record, call)
         or own_code.of_call(record, call, caught=caught)
+        or unpacked.of_unmeasured(record, call, caught=caught)
         or unexplained.of_call(record, call, caught=caught)
     )
     if found is not None:

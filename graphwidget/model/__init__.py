@@ -48,11 +48,13 @@ from graphwidget.model.measured.lineage import (
     MeasuredLeaf,
     MeasuredNonFinite,
     MeasuredTerm,
+    MeasuredUnpacked,
     MeasuredZeros,
     PlainInput,
+    TensorForm,
     TextLine,
 )
-from graphwidget.model.measured.scenes import Recomputed, RunningModule, Scene, Sight, UsedInside, Value
+from graphwidget.model.measured.scenes import CopiedTensor, Recomputed, RunningModule, Scene, Sight, UsedInside, Value
 from graphwidget.model.measured.starved import (
     Container,
     EmptyGroup,
@@ -95,6 +97,7 @@ __all__ = [
     "MeasuredLate",
     "MeasuredNonFinite",
     "MeasuredTerm",
+    "MeasuredUnpacked",
     "MeasuredLeaf",
     "MeasuredZeros",
     "TextLine",
@@ -131,6 +134,7 @@ __all__ = [
     "PlainInput",
     "Prediction",
     "Reason",
+    "CopiedTensor",
     "Recomputed",
     "Record",
     "SavedTensor",
@@ -144,6 +148,7 @@ __all__ = [
     "Steps",
     "Storage",
     "Storages",
+    "TensorForm",
     "TensorRef",
     "TextEdit",
     "Value",

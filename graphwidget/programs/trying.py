@@ -21,6 +21,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+from graphwidget.capture.flow.hooks.unpacked import UnpackedTensors
 from graphwidget.capture.flow.hooks.unrun import UnrunHooks
 from graphwidget.capture.flow.lineage import LineageMode
 from graphwidget.capture.flow.nonfinite_steps import NonFiniteFlow
@@ -115,6 +116,8 @@ class _Watch:
                 self._mode.frozen_at,
             )
             self._hooks.begin()
+            self._unpacked = UnpackedTensors(lambda: lines_of(tracker), lambda code: _line_of(tracker, code))
+            self._unpacked.begin()
             self._mode.begin()
         _thread.start_new_thread(self._wait, ())
 
@@ -134,6 +137,7 @@ class _Watch:
                 self._no_graph = self._lineage(n, outputs)
             self._mode.called(n, outputs)
             self._hooks.called(n)
+            self._unpacked.called(n)
         self._values.append(_value(outputs))
 
     def stop(self, ended: str, tracker: Any) -> None:
@@ -182,7 +186,8 @@ class _Watch:
         frames = self._tracker.provenance.cell_frames(sys._getframe())
         if self._mode is None:
             return Lineage(call)
-        return replace(self._mode.measured(call, outputs, frames, inputs), hooks=self._hooks.found())
+        measured = self._mode.measured(call, outputs, frames, inputs)
+        return replace(measured, hooks=self._hooks.found(), unpacked=self._unpacked.found())
 
     def _by_place(self, tracker: Any) -> dict[str, list[float]]:
         found: dict[str, list[float]] = {}

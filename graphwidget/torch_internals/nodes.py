@@ -27,6 +27,7 @@ __all__ = [
     "accumulators_now",
     "arguments_of_custom",
     "data_of_slot",
+    "current_node",
     "dtype_of_input",
     "forward_class",
     "forward_stack",
@@ -321,6 +322,18 @@ def sequence_numbers(nodes: Sequence[Any], types: Sequence[type]) -> list[int]:
 def number_of(node: Any) -> int:
     """The sequence number of a node."""
     return node_readers(type(node)).number(node)
+
+
+_current_node: Callable[[], Any] = find(
+    "torch._C._current_autograd_node",
+    "For which node a hook unpacks a saved tensor is unknown.",
+    lambda: None,
+)
+
+
+def current_node() -> Any:
+    """The node that the engine is running in this thread; None: it runs none."""
+    return _current_node()
 
 
 def forward_class(node: Any) -> Any:

@@ -14,12 +14,13 @@ from graphwidget.diagnosis.wording import without_gradients
 from graphwidget.model import Finding
 from graphwidget.trials.attempt import Ran
 from graphwidget.trials.effects import Done, Effects
-from graphwidget.trials.lineage import wants_cuts, wants_lineage, with_lineage
+from graphwidget.trials.lineage import wants_cuts, wants_lineage, wants_unpacked, with_lineage
 from graphwidget.trials.rerun import Rerun
 from graphwidget.trials.trial import Trials, can_be_tried, try_fixes
 
 __all__ = ["Asked", "Tried", "memory_of_this_process"]
 
+_HOOKS_CALLED = "which backward hooks are called"
 LONG = 60.0  # seconds that a program may have taken, if it is to run again without being asked for
 
 
@@ -89,7 +90,8 @@ class Asked:
         try:
             if wants:
                 what = f"where values {'stop to be finite' if ran.record.nonfinite else 'leave the graph'}"
-                what = what if wants_cuts(ran) else "which backward hooks are called"
+                if not wants_cuts(ran):
+                    what = "what hooks for saved tensors give back" if wants_unpacked(ran) else _HOOKS_CALLED
                 print(f"graphwidget: the program runs again, to measure {what}", file=sys.stderr)
                 ran, files = with_lineage(ran, self.seconds)
                 findings = tuple(ran.findings)
@@ -135,6 +137,8 @@ def _measured(ran: Ran) -> str:
     """What a run for the measurement would show."""
     if ran.record.nonfinite:
         return f"Which step first wrote {ran.record.nonfinite[0].value} into parameters"
+    if not wants_cuts(ran) and wants_unpacked(ran):
+        return "What hooks for saved tensors gave back"
     if not wants_cuts(ran):
         return "Whether a backward hook was never called"
     return f"Which lines keep gradients from {without_gradients(ran.record) or 'parameters'}"

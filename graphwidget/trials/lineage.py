@@ -10,7 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from graphwidget.diagnosis.diagnose import diagnose, may_have_constant_terms, may_have_unrun_hooks
+from graphwidget.diagnosis.diagnose import (
+    diagnose,
+    may_have_constant_terms,
+    may_have_other_unpacked,
+    may_have_unrun_hooks,
+)
 from graphwidget.diagnosis.reuse.reuse import call_at
 from graphwidget.model import (
     FrozenModule,
@@ -23,8 +28,10 @@ from graphwidget.model import (
     MeasuredLeaf,
     MeasuredNonFinite,
     MeasuredTerm,
+    MeasuredUnpacked,
     MeasuredZeros,
     PlainInput,
+    TensorForm,
     TextLine,
 )
 from graphwidget.trials.attempt import MEMORY, START, Ran, run
@@ -33,14 +40,19 @@ from graphwidget.trials.files.kept import PutBack
 from graphwidget.trials.rerun import Job
 from graphwidget.trials.supervised import Limits
 
-__all__ = ["wants_cuts", "wants_lineage", "with_lineage"]
+__all__ = ["wants_cuts", "wants_lineage", "wants_unpacked", "with_lineage"]
 
 SECONDS = 10.0  # that it may take, if the program itself took less than a quarter of that
 
 
 def wants_lineage(ran: Ran) -> bool:
-    """Whether another run may tell more: where values left the graph, or which backward hooks never ran."""
-    return wants_cuts(ran) or may_have_unrun_hooks(ran.record)
+    """Whether another run may tell more: where values left the graph, or what hooks did or did not."""
+    return wants_cuts(ran) or wants_unpacked(ran) or may_have_unrun_hooks(ran.record)
+
+
+def wants_unpacked(ran: Ran) -> bool:
+    """Whether a call failed that may have been given back other tensors than were saved."""
+    return may_have_other_unpacked(ran.record)
 
 
 def wants_cuts(ran: Ran) -> bool:
@@ -129,6 +141,7 @@ def _read(fields: Mapping[str, Any]) -> Lineage:
         tuple(map(_emptied, fields["emptied"])),
         tuple(map(_hook, fields["hooks"])),
         tuple(map(_constant, fields["constants"])),
+        tuple(map(_unpacked, fields["unpacked"])),
     )
 
 
@@ -152,6 +165,12 @@ def _hook(one: Mapping[str, Any]) -> MeasuredHook:
 
 def _constant(one: Mapping[str, Any]) -> MeasuredConstant:
     return MeasuredConstant(**{**one, "lines": _lines(one), "beside": tuple(map(tuple, one["beside"]))})
+
+
+def _unpacked(one: Mapping[str, Any]) -> MeasuredUnpacked:
+    forms = {name: TensorForm(**{**one[name], "shape": tuple(one[name]["shape"])}) for name in ("given", "returned")}
+    hooks = {name: TextLine(**one[name]) if one[name] is not None else None for name in ("pack", "unpack")}
+    return MeasuredUnpacked(**{**one, **forms, **hooks, "lines": _lines(one)})
 
 
 def _cuts(found: list[Mapping[str, Any]]) -> tuple[MeasuredCut, ...]:

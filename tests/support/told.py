@@ -7,24 +7,26 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import torch
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from graphwidget.capture.flow.hooks.unpacked import UnpackedTensors
 from graphwidget.capture.flow.lineage import LineageMode
 from graphwidget.capture.flow.operands import tensors_in
 from graphwidget.capture.flow.zero_gradients import ZeroFlow
 from graphwidget.capture.tracker import Tracker
 from graphwidget.diagnosis.diagnose import diagnose
 from graphwidget.engine.forecast import forecast
-from graphwidget.model import Finding, Lineage, Record
+from graphwidget.model import Finding, Lineage, Record, TextLine
 from graphwidget.programs.trying import lines_of
 
 TESTS = str(Path(__file__).parents[1])
 
-__all__ = ["findings_of", "record_of", "said", "with_lineage", "with_zero_flow"]
+__all__ = ["findings_of", "record_of", "said", "with_lineage", "with_unpacked", "with_zero_flow"]
 
 
 def findings_of(*cells: str, **names: Any) -> tuple[Finding, ...]:
@@ -75,6 +77,31 @@ def with_lineage(*cells: str) -> tuple[Finding, ...]:
         for owner, name, value in before:
             setattr(owner, name, value)
     return diagnose(replace(record, lineage=no_graph[0] if no_graph else modes[0].measured(None)))
+
+
+def with_unpacked(*cells: str) -> tuple[Finding, ...]:
+    """The findings of cells, with what is measured of hooks for saved tensors in another run."""
+    hooks = torch.autograd.graph.saved_tensors_hooks
+    before = hooks.__init__
+    watched: list[UnpackedTensors] = []
+
+    def begins(tracker: Tracker) -> Callable[[int, Any], None]:
+        book = tracker.provenance.book
+
+        def line_of(code: CodeType) -> TextLine | None:
+            scope = book.scope(code)
+            place = book.line_at(scope.base + code.co_firstlineno) if scope is not None else None
+            return TextLine(place.cell, place.file, place.line) if place is not None and place.line else None
+
+        watched.append(UnpackedTensors(lambda: lines_of(tracker), line_of))
+        watched[0].begin()
+        return lambda n, outputs: watched[0].called(n)
+
+    try:
+        _run(cells, {}, begins)
+    finally:
+        hooks.__init__ = before  # type: ignore[method-assign]
+    return diagnose(replace(record_of(*cells), lineage=Lineage(None, unpacked=watched[0].found())))
 
 
 def held(optimizer: Any) -> list[Any]:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import torch
 
 from graphwidget import torch_internals as ti
-from graphwidget.capture.errors import library_modules, modules, trainable
+from graphwidget.capture.errors import copied, library_modules, modules, trainable
 from graphwidget.capture.lines.cells import Book
 from graphwidget.capture.owners import reading
 from graphwidget.model import Scene, Sight, Value, torch_messages
@@ -85,11 +85,13 @@ def of_error(error: BaseException, book: Book, texts: Sequence[str]) -> Scene:
     objects = _objects(frames[::-1], book)
     facts = modules.facts(_message(error), frames, objects)
     own = [at for at, frame in enumerate(frames) if book.scope(frame.f_code) is not None]
+    is_copy = torch_messages.says(_message(error), torch_messages.COPIED)
     return Scene(
         None,
         tuple(_sights(found[::-1], book, texts)),
         refused=_refused(_message(error), frames),
         within=library_modules.within(found[own[-1] + 1 :], objects) if own else None,
+        copied=copied.tensors(frames[own[-1] :]) if own and is_copy else (),
         **facts,
     )
 

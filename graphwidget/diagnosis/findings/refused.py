@@ -26,7 +26,7 @@ from graphwidget.diagnosis.findings.refusals import (
 )
 from graphwidget.diagnosis.findings.refusals.checks import checks
 from graphwidget.diagnosis.findings.refusals.gradients import assigned, complex_roots, without_formula
-from graphwidget.diagnosis.findings.refusals.leaves import written
+from graphwidget.diagnosis.findings.refusals.leaves import copied, written
 from graphwidget.diagnosis.findings.refusals.no_tensors import no_tensors
 from graphwidget.diagnosis.findings.refusals.optimizers import empty, scaler, sparse
 from graphwidget.diagnosis.findings.refusals.transformed import independent, transforms
@@ -37,13 +37,9 @@ from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
-from graphwidget.diagnosis.source.paths import is_code
 from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, names, no_gradient, short
 from graphwidget.model import CellRun, Finding, Fix, Place, Record, torch_messages
-
-_MOST_GIVEN = 4  # tensors whose values a copy is given one by one
-_PATH = re.compile(r"[\w.]+")  # a path that can be assigned, alone or in a longer expression
 
 
 def of_cells(record: Record) -> Iterator[Finding]:
@@ -179,99 +175,6 @@ def _no_parameter(failure: Failure) -> Finding | None:
     )
 
 
-# ------------------------------------------------------------------ leaving the graph
-
-
-def _copied(failure: Failure) -> Finding:
-    """``copy.deepcopy(net)`` where `net` holds a computed tensor."""
-    calls = [n for n in ast.walk(failure.statement) if isinstance(n, ast.Call)] if failure.statement is not None else []
-    copies = [call for call in calls if ast.unparse(call.func).endswith("deepcopy") and call.args]
-    whole = ast.unparse(copies[0].args[0]) if len(copies) == 1 else None
-    paths = [owner.path for owner in failure.record.snapshot.owners if whole and _is_in(owner.path, whole)]
-    found = tuple(dict.fromkeys(path for path in paths if failure.computed(path) is not None))
-    kept = (path for path in failure.run.scene.computed if whole and _is_in(path, whole))
-    itself = failure.value(whole)
-    if itself is not None and itself.kind == "tensor" and itself.leaf is False and whole is not None:
-        return _tensor_copied(failure, copies[0], whole)
-    found = found or tuple(dict.fromkeys(kept))
-    shown = names(found) or (f"A tensor in `{whole}`" if whole else "A tensor in it")
-    made = failure.made(failure.computed(found[0])) if len(found) == 1 else ""
-    simple = bool(failure.line) and 0 < len(found) <= 3 and all(_PATH.fullmatch(path) for path in found)
-    cut = [f"{path} = {path}.detach()" for path in found]
-    is_module = itself is not None and itself.kind == "module"
-    values = _values_copied(failure, copies, found)
-    if values is not None and (failure.before_a_backward or not is_module):
-        simple = False  # what is cut off before the copy gets no gradient any more
-    fix = (
-        failure.fix(
-            "detach",
-            f"Cut {'them' if len(found) > 1 else 'it'} off first: " + ", ".join(f"`{one}`" for one in cut) + ".",
-            failure.preceded_by(cut),
-            verified=not failure.before_a_backward,
-            price="No gradient flows back through it from then on.",
-        )
-        if simple
-        else values
-        or failure.fix(
-            "copy_weights",
-            "Copy only the weights: make a new object and `load_state_dict` the old one's `state_dict()`. Or let go of "
-            "what was computed before the copy, if nothing reads it any more.",
-        )
-    )
-    return failure.finding(
-        f"{shown} {'have' if len(found) > 1 else 'has'} a graph, and graphs are not copied.",
-        f"{shown} {'were' if len(found) > 1 else 'was'} computed{made}. Only leaves can be copied by `deepcopy`.",
-        fix,
-        tensor=found[0] if len(found) == 1 else None,
-        nodes=[failure.node(path) for path in found],
-    )
-
-
-def _values_copied(failure: Failure, copies: list[ast.Call], found: tuple[str, ...]) -> Fix | None:
-    """``deepcopy(x, {id(x.h): x.h.detach().clone()})``: the copy gets values, and `x` stays as it is.
-
-    Of a list whose elements were computed, it gets those of all.
-    """
-    if len(copies) != 1 or len(copies[0].args) != 1 or copies[0].keywords or not all(map(is_code, found)):
-        return None
-    lists = [re.sub(r"\[\d+\]$", "", path) for path in found]
-    given = [*dict.fromkeys(f"*{one}" if lists.count(one) > 1 else path for one, path in zip(lists, found))]
-    if not 0 < len(given) <= _MOST_GIVEN:
-        return None
-    memo = f"id(one): one.detach().clone() for one in ({', '.join(given)}{',' if len(given) == 1 else ''})"
-    if given == [*found[:1]]:
-        memo = f"id({found[0]}): {found[0]}.detach().clone()"
-    new = f"{ast.unparse(copies[0])[:-1]}, {{{memo}}})"
-    return failure.fix(
-        "detach",
-        f"Give the copy {'their' if len(found) > 1 else 'its'} values without a graph: {short(new, 120)}.",
-        text_edit.replace_node(failure.place.cell, failure.cell, copies[0], new),
-        price="No gradient flows back through the copy.",
-    )
-
-
-def _tensor_copied(failure: Failure, call: ast.Call, name: str) -> Finding:
-    """``copy.deepcopy(out)`` of a computed tensor."""
-    made = failure.made(failure.computed(name))
-    new = f"{name}.detach().clone()"
-    return failure.finding(
-        f"`{name}` has a graph, and graphs are not copied.",
-        f"`{name}` was computed{made}. Only leaves can be copied by `deepcopy`.",
-        failure.fix(
-            "detach",
-            f"Copy its values: `{new}`.",
-            text_edit.replace_node(failure.place.cell, failure.cell, call, new),
-            verified=not failure.before_a_backward,
-            price="No gradient flows back through the copy.",
-        ),
-        tensor=name,
-    )
-
-
-def _is_in(path: str, whole: str) -> bool:
-    return path == whole or path.startswith((f"{whole}.", f"{whole}["))
-
-
 # ------------------------------------------------------------------ tensors that cannot have a graph
 
 
@@ -305,7 +208,7 @@ def _made_of_real_numbers(failure: Failure) -> Edits:
     if isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_":
         if failure.statement is not None and getattr(failure.statement, "value", None) is call:
             owner = ast.unparse(call.func.value)
-            if isinstance(failure.statement, ast.Expr) and _PATH.fullmatch(owner):
+            if isinstance(failure.statement, ast.Expr) and re.fullmatch(r"[\w.]+", owner):
                 return text_edit.replace_node(cell, text, call, f"{owner} = {owner}.float().requires_grad_()")
         return text_edit.insert_before_attribute(cell, text, call.func, ".float()")
     if source.last_name(ast.unparse(call.func)) == "Parameter":
@@ -329,7 +232,7 @@ _TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...
     (torch_messages.NO_PARAMETER, _no_parameter),
     (torch_messages.TO_NUMPY, arrays.of_numpy),
     (torch_messages.TO_NUMBER, single_numbers.of_several),
-    (torch_messages.COPIED, _copied),
+    (torch_messages.COPIED, copied.of_copy),
     (torch_messages.NO_FLOAT, _no_real_numbers),
     (torch_messages.INFERENCE, inference.of_cell),
     (torch_messages.INFERENCE_WRITTEN, inference.of_cell),

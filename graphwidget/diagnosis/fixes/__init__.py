@@ -73,6 +73,8 @@ FIX_IDS = {
     "today_s_name": "call it what it is called today",
     "leaf": "use a leaf in place of a computed tensor",
     "copy_weights": "copy the weights of a module, without its graph",
+    "forward_under_no_grad": "run a module once under `torch.no_grad()`, so that what its hooks compute has no graph",
+    "remove_reparametrization": "make a parameter again of what a hook of a module computes",
     "hook_on_the_tensor": "hook a tensor in place of a module",
     "register_sooner": "register a hook before what it is to wait for is computed",
     # a checkpoint, or DistributedDataParallel
@@ -83,6 +85,7 @@ FIX_IDS = {
     "read_saved_once": "read saved tensors once",
     "static_graph": "tell DistributedDataParallel that each pass builds the same graph",
     # hooks, gradients of another kind, and transforms of functions
+    "give_back_as_saved": "let a hook give back a saved tensor as it was",
     "mend_the_code": "mend code of the program's own that a backward runs",
     "finite_gradient": "keep a gradient finite",
     "dense_gradient": "make a gradient dense",

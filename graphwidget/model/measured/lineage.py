@@ -17,8 +17,10 @@ __all__ = [
     "MeasuredLeaf",
     "MeasuredNonFinite",
     "MeasuredTerm",
+    "MeasuredUnpacked",
     "MeasuredZeros",
     "PlainInput",
+    "TensorForm",
     "TextLine",
 ]
 
@@ -330,6 +332,47 @@ class MeasuredHook:
 
 
 @dataclass(frozen=True, slots=True)
+class TensorForm:
+    """What a tensor is, without its values. Of what is no tensor, `other` is the name of its type."""
+
+    dtype: str = ""
+    shape: tuple[int, ...] = ()
+    device: str = ""
+    other: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredUnpacked:
+    """What hooks of the program's own for saved tensors gave back for the last node of a call that asked them.
+
+    Attributes
+    ----------
+    call
+        The n of the call.
+    node
+        The name of the node.
+    given, returned
+        What was packed, and what came back for it: the first that differ, where any of the node's do.
+    pack, unpack
+        The first lines of the two functions; None: a function of another's.
+    pack_name, unpack_name
+        Their names; empty: a lambda, or none is known.
+    lines
+        The lines that made the hooks, the innermost first.
+    """
+
+    call: int
+    node: str
+    given: TensorForm
+    returned: TensorForm
+    pack: TextLine | None = None
+    unpack: TextLine | None = None
+    pack_name: str = ""
+    unpack_name: str = ""
+    lines: tuple[TextLine, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class FrozenModule:
     """A module of which parameters that should be trained do not require grad.
 
@@ -376,6 +419,8 @@ class Lineage:
         Backward hooks that never ran.
     constants
         What the root was made of, as far as it has no graph.
+    unpacked
+        What hooks for saved tensors gave back, for the last calls that asked them.
     """
 
     call: int | None
@@ -391,3 +436,4 @@ class Lineage:
     emptied: tuple[MeasuredEmptied, ...] = ()
     hooks: tuple[MeasuredHook, ...] = ()
     constants: tuple[MeasuredConstant, ...] = ()
+    unpacked: tuple[MeasuredUnpacked, ...] = ()

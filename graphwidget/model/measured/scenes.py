@@ -8,7 +8,7 @@ from typing import Literal
 
 from graphwidget.model.graph.parts import Place
 
-__all__ = ["Recomputed", "RunningModule", "Scene", "Sight", "UsedInside", "Value"]
+__all__ = ["CopiedTensor", "Recomputed", "RunningModule", "Scene", "Sight", "UsedInside", "Value"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +103,33 @@ class UsedInside:
 
 
 @dataclass(frozen=True, slots=True)
+class CopiedTensor:
+    """A computed tensor in an object that could not be copied because of it.
+
+    Attributes
+    ----------
+    path
+        Its name from the line that copies: ``net[0].weight``. It begins with a dot or a bracket where the object has no
+        name there.
+    number
+        Sequence number of the node that computed it; -1: not known.
+    hook
+        The forward pre-hook of its module that computes it at each forward; empty: none is known.
+    sources
+        Of such a hook: the parameters of the module that the tensor was computed from.
+    remover
+        Of such a hook: the function of its library that takes it away, as ``torch.nn.utils.prune.remove``. Empty: none
+        is known.
+    """
+
+    path: str
+    number: int = -1
+    hook: str = ""
+    sources: tuple[str, ...] = ()
+    remover: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Scene:
     """Where an error was raised.
 
@@ -131,6 +158,9 @@ class Scene:
         The function that a checkpoint was running again, as its qualified name. Empty: none.
     computed
         Names of computed tensors that modules keep. Only of errors of a copy.
+    copied
+        The computed tensors in the object that was being copied, the one at which the copy stopped first. Only of
+        errors of a copy; empty: not known.
     recomputed
         What a checkpoint saved otherwise when it ran again; None: unknown, or another error.
     refused
@@ -160,6 +190,7 @@ class Scene:
     trainable: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     inside_functions: tuple[UsedInside, ...] = ()
     within: RunningModule | None = None
+    copied: tuple[CopiedTensor, ...] = ()
 
     def value(self, name: str) -> Value | None:
         """The variable of a name in the line that raised."""

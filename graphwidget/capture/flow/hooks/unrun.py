@@ -24,7 +24,7 @@ from graphwidget.capture.flow.operands import tensors_in
 from graphwidget.capture.owners import reading
 from graphwidget.model import MeasuredHook, PlainInput, TextLine
 
-__all__ = ["UnrunHooks"]
+__all__ = ["UnrunHooks", "code_of"]
 
 _OF_MODULES = ("register_full_backward_hook", "register_full_backward_pre_hook", "register_backward_hook")
 _OF_TENSORS = ("register_hook", "register_post_accumulate_grad_hook")
@@ -116,7 +116,7 @@ class UnrunHooks:
     def _note(self, owner: Any, hook: Any, name: str) -> _Registered | None:
         """Begin to watch a hook; None: it is none of the user's own."""
         try:
-            code = _code_of(hook)
+            code = code_of(hook)
             line = self._line_of(code) if code is not None else None
             if line is None or len(self._all) >= _MOST_HOOKS or is_dynamo_compiling():
                 return None
@@ -221,7 +221,7 @@ def _counting(hook: Any, known: _Registered) -> Any:
     return functools.update_wrapper(counted, hook)
 
 
-def _code_of(hook: Any) -> CodeType | None:
+def code_of(hook: Any) -> CodeType | None:
     """The code of a function, a method, a partial, or an object that can be called."""
     while isinstance(hook, functools.partial):
         hook = hook.func

@@ -5,13 +5,25 @@ from __future__ import annotations
 import ast
 
 from graphwidget.diagnosis.findings.failed_node import nodes_stopped_at
+from graphwidget.diagnosis.findings.refusals.user_code.unpacked import gave_back_as_saved
 from graphwidget.diagnosis.no_graph.numbers.types import CONVERSIONS, Typed, of_type, part_converted
 from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.wording import at, names, place_of, short, where
-from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene, Snapshot, torch_messages
+from graphwidget.model import (
+    BackwardCall,
+    CellRun,
+    Finding,
+    Fix,
+    Place,
+    Record,
+    Scene,
+    SlotState,
+    Snapshot,
+    torch_messages,
+)
 
 __all__ = ["explain"]
 
@@ -25,7 +37,7 @@ def explain(record: Record, call: BackwardCall) -> Finding | None:
     if types is None or scene.raised_in != "engine":
         return None
     odd, wanted = types
-    node, place = _stopped_at(call, {odd, wanted})
+    node, place = _stopped_at(record, call, {odd, wanted})
     runs = [run for _, run in sorted(record.runs.items()) if call.place.run is None or run.run <= call.place.run]
     at_run = max((i for i, run in enumerate(runs) if place is not None and run.cell == place.cell), default=-1)
     if place is None or at_run < 0:
@@ -63,18 +75,21 @@ def explain(record: Record, call: BackwardCall) -> Finding | None:
     )
 
 
-def _stopped_at(call: BackwardCall, types: set[str]) -> tuple[int | None, Place | None]:
+def _stopped_at(record: Record, call: BackwardCall, types: set[str]) -> tuple[int | None, Place | None]:
     """The node that refused, and its line: it has saved tensors of both types."""
     graph, nodes = call.graph, nodes_stopped_at(call)
+    packed = gave_back_as_saved(record, call)
     if graph is None:
         return None, None
-    mixed = [node for node in nodes if types <= _types_saved(graph, node)]
+    mixed = [node for node in nodes if types <= _types_saved(graph, node, packed)]
     places = {at(graph.place_of(node)): graph.place_of(node) for node in mixed}
     return (mixed[0], next(iter(places.values()))) if len(places) == 1 else (None, None)
 
 
-def _types_saved(graph: Snapshot, node: int) -> set[str]:
-    kinds = (graph.slot_dtype[slot] for slot in graph.slots_of(node))
+def _types_saved(graph: Snapshot, node: int, packed: bool) -> set[str]:
+    """The types of what a node saved. What hooks have made of it may have another; `packed`: it has not."""
+    slots = (slot for slot in graph.slots_of(node) if packed or graph.slot_state[slot] != SlotState.PACKED)
+    kinds = (graph.slot_dtype[slot] for slot in slots)
     return {graph.dtypes[kind] for kind in kinds if kind >= 0}
 
 
