@@ -39,8 +39,6 @@ _WHY = {
     "indices": "indices have no derivative",
 }
 
-_MOST_SHOWN = 3  # updates by hand that one sentence quotes
-
 # What to do where a leaf takes the values.
 IN_A_LEAF = {
     "Parameter": "Use what was computed itself, and make no parameter of it",
@@ -58,7 +56,10 @@ def cause_of(record: Record, cut: Cut) -> Cause:
         return Cause(applied.text, applied.fix, applied.place)
     if cut.around is not None:
         return _gradless(record, cut) if cut.kept is None else _kept(cut, cut.kept)
-    if cut.by in ("detach", "data") and (updated := _by_hand(record, cut, "cuts off what it reads")) is not None:
+    if (
+        cut.by in ("detach", "data")
+        and (updated := by_hand.replaced(record, cut.run, cut.statement, sure=cut.sure)) is not None
+    ):
         return updated
     place = place_of(run, statement.lineno)
     why = _WHY.get(cut.by, f"`{cut.by}` has no derivative")
@@ -94,7 +95,7 @@ def _gradless(record: Record, cut: Cut) -> Cause:
     """Return the cause for a statement that ran in a block or function without grad mode."""
     run, statement, outer, name = cut.run, cut.statement, cut.around or cut.statement, cut.by
     place, what = place_of(run, statement.lineno), short(ast.unparse(statement))
-    if (updated := _by_hand(record, cut, f"ran under `{name}`")) is not None:
+    if (updated := by_hand.replaced(record, run, statement, f"ran under `{name}`", sure=cut.sure)) is not None:
         return updated
     if isinstance(outer, ast.With) and not any(map(grad_modes.switches, grad_modes.expressions(outer))):
         return _inside_another(cut, outer)
@@ -132,29 +133,6 @@ def _gradless(record: Record, cut: Cut) -> Cause:
         text += f"({where(place)}): no graph was built."
         sentence = f"Drop `@{name}` (In[{run.cell}], line {line})."
     fix = Fix("remove_no_grad", sentence, works, at, edits=edits)
-    return Cause(text, fix, place)
-
-
-def _by_hand(record: Record, cut: Cut, how: str) -> Cause | None:
-    """Return the cause for a leaf that is replaced by what a step by hand computes, and the edit of all such leaves."""
-    run, statement = cut.run, cut.statement
-    updates = by_hand.updates_beside(run.source, statement)
-    if not updates:
-        return None
-    place = place_of(run, statement.lineno)
-    lines = [(where(place_of(run, one.lineno)), new) for one, new in updates.items()]
-    shown = [f"{short(new.replace(chr(10), ' ' if new.startswith('for ') else '; '))} ({at})" for at, new in lines]
-    more = f", and {len(shown) - _MOST_SHOWN} more so" if len(shown) > _MOST_SHOWN else ""
-    one = "it changes the tensor, and makes no new one"
-    several = "they change the tensors, and make no new ones"
-    sentence = f"Write {', '.join(shown[:_MOST_SHOWN])}{more}: {one if len(shown) == 1 else several}"
-    id_, edits = "remove_no_grad", by_hand.rewritten(run.cell, run.source, updates)
-    if not by_hand.in_one_block(run.source, updates):
-        id_, edits = "under_no_grad", by_hand.updates_in_place(run.cell, run.source, statement)
-        sentence += ". Under `with torch.no_grad():`, so that the step is not recorded"
-    works = cut.sure and restore_graph.trains(record.runs.values(), source.names_in(statement))
-    fix = Fix(id_, f"{sentence}.", works, line_of(place), edits=edits)
-    text = f"{short(ast.unparse(statement))} {how} ({where(place)}): it made a new tensor without a graph."
     return Cause(text, fix, place)
 
 

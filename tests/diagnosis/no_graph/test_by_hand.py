@@ -30,7 +30,7 @@ def test_values_cut_off_on_the_right_are_changed_in_place_without_a_record() -> 
     steps = "    w = w.data - 0.1 * w.grad\n    b = (b - 0.1 * b.grad).detach()"
     found = findings_of(MADE, f"for i in range(2):\n    loss = (w * b + w).sum()\n    loss.backward()\n{steps}")[0]
     (edit,) = found.fixes[0].edits
-    lines = ["    with torch.no_grad():", "        w -= 0.1 * w.grad", "        b -= 0.1 * b.grad"]
+    lines = ["with torch.no_grad():", "        w -= 0.1 * w.grad", "        b -= 0.1 * b.grad"]
     assert edit.new.rstrip("\n").split("\n") == lines
 
 

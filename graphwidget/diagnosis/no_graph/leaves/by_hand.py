@@ -7,14 +7,19 @@ import re
 from collections.abc import Iterator
 from itertools import groupby
 
+from graphwidget.diagnosis.fixes import restore_graph
+from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.pytorch import grad_modes
-from graphwidget.model import TextEdit
+from graphwidget.diagnosis.wording import at as line_of
+from graphwidget.diagnosis.wording import place_of, short, where
+from graphwidget.model import CellRun, Fix, Record, TextEdit
 
-__all__ = ["in_one_block", "rewritten", "updated_in_place", "updates_beside", "updates_in_place"]
+__all__ = ["in_one_block", "replaced", "rewritten", "updated_in_place", "updates_beside", "updates_in_place"]
 
+_MOST_SHOWN = 3  # updates that one sentence quotes
 _COMPREHENSIONS = (ast.ListComp, ast.DictComp)
 
 
@@ -46,6 +51,30 @@ def updates_beside(text: str, statement: ast.stmt) -> dict[ast.stmt, str]:
     block = getattr(switch.outer, "body", []) if switch is not None else syntax.block_of(text, statement)
     found = ((one, updated_in_place(text, one)) for one in syntax.own_statements(block) if isinstance(one, ast.Assign))
     return {one: new for one, new in found if new}
+
+
+def replaced(
+    record: Record, run: CellRun, statement: ast.stmt, how: str = "cuts off what it reads", *, sure: bool
+) -> Cause | None:
+    """Return the cause for a leaf that is replaced by what a step by hand computes, and the edit of all such leaves."""
+    updates = updates_beside(run.source, statement)
+    if not updates:
+        return None
+    place = place_of(run, statement.lineno)
+    lines = [(where(place_of(run, one.lineno)), new) for one, new in updates.items()]
+    shown = [f"{short(new.replace(chr(10), ' ' if new.startswith('for ') else '; '))} ({at})" for at, new in lines]
+    more = f", and {len(shown) - _MOST_SHOWN} more so" if len(shown) > _MOST_SHOWN else ""
+    one = "it changes the tensor, and makes no new one"
+    several = "they change the tensors, and make no new ones"
+    sentence = f"Write {', '.join(shown[:_MOST_SHOWN])}{more}: {one if len(shown) == 1 else several}"
+    id_, edits = "remove_no_grad", rewritten(run.cell, run.source, updates)
+    if not in_one_block(run.source, updates):
+        id_, edits = "under_no_grad", updates_in_place(run.cell, run.source, statement)
+        sentence += ". Under `with torch.no_grad():`, so that the step is not recorded"
+    works = sure and restore_graph.trains(record.runs.values(), syntax.names_in(statement))
+    fix = Fix(id_, f"{sentence}.", works, line_of(place), edits=edits)
+    text = f"{short(ast.unparse(statement))} {how} ({where(place)}): it made a new tensor without a graph."
+    return Cause(text, fix, place)
 
 
 def rewritten(cell: int | None, text: str, updates: dict[ast.stmt, str]) -> Edits:
