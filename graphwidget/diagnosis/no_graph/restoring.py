@@ -13,7 +13,7 @@ from graphwidget.diagnosis.no_graph.grad_mode.left_early import left_early
 from graphwidget.diagnosis.no_graph.leaves import by_hand
 from graphwidget.diagnosis.no_graph.leaves.written import new_instead
 from graphwidget.diagnosis.no_graph.measured import TAKING, is_measured
-from graphwidget.diagnosis.no_graph.numbers.round_trips import with_torch
+from graphwidget.diagnosis.no_graph.numbers.round_trips import is_wider, with_torch
 from graphwidget.diagnosis.no_graph.origins import Cut, Kept
 from graphwidget.diagnosis.no_graph.twins import twin_fix
 from graphwidget.diagnosis.no_graph.values import Values
@@ -85,7 +85,8 @@ def cause_of(record: Record, cut: Cut) -> Cause:
         stacked = stacking[0].new if stacking else ""
     if stacking:
         sentence, edits = f"Write {short(stacked)} in place of `torch.tensor` ({where(place)}).", stacking
-    if not edits and cut.by in TAKING and (trip := with_torch(record, run, statement)) is not None:
+    trip = with_torch(record, run, statement) if cut.by in (*TAKING, "detach") else None
+    if trip is not None and ((not edits and cut.by in TAKING) or is_wider(trip, edits)):
         return Cause(text, trip, place)
     if (twin := twin_fix(record, run, statement, cut.by)) is not None:
         return Cause(text, twin, place)

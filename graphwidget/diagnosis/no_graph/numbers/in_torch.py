@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from graphwidget.diagnosis.fixes.as_tensors import in_numpy
 
-__all__ = ["PACKING", "Known", "Written", "is_taking", "packed", "write"]
+__all__ = ["PACKING", "Known", "Written", "is_taking", "may_be_array", "packed", "write"]
 
 PACKING = ("from_numpy", "tensor", "as_tensor", "asarray", "Tensor", "FloatTensor")
 _OUT = ("numpy", "item", "tolist")
@@ -82,9 +82,12 @@ class Known(NamedTuple):
 
 
 def is_taking(node: ast.AST) -> bool:
-    """Whether a node takes an array or a number out of a tensor: ``x.detach().numpy()``, ``loss.item()``."""
-    out = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _OUT
-    return out and isinstance(node, ast.Call) and not node.args
+    """Whether a node takes an array or a number out of a tensor: ``x.detach().numpy()``, ``float(loss)``."""
+    if not isinstance(node, ast.Call):
+        return False
+    if ast.unparse(node.func) == "float":
+        return len(node.args) == 1 and not isinstance(node.args[0], (ast.Constant, ast.JoinedStr))
+    return isinstance(node.func, ast.Attribute) and node.func.attr in _OUT and not node.args
 
 
 def packed(node: ast.AST) -> ast.expr | None:
@@ -93,6 +96,19 @@ def packed(node: ast.AST) -> ast.expr | None:
         return None
     torch_own = ast.unparse(node.func.value) == "torch" and node.func.attr in PACKING
     return node.args[0] if torch_own else None
+
+
+def may_be_array(node: ast.expr, arrays: Collection[str]) -> bool:
+    """Whether NumPy makes a value, or a part or a method of such a one does: ``np.load(f)[:, 0]``."""
+    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
+        if in_numpy(node):
+            return not in_numpy(node).endswith((".shape", ".size"))
+        if isinstance(node, ast.Attribute) and node.attr in ("shape", "size", "dtype"):
+            return False
+        node = node.func if isinstance(node, ast.Call) else node.value
+    if isinstance(node, (ast.BinOp, ast.UnaryOp)):
+        return any(may_be_array(one, arrays) for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr))
+    return isinstance(node, ast.Name) and node.id in arrays
 
 
 def write(node: ast.expr, names: Collection[str], lists: Collection[str], known: Known) -> Written:
@@ -177,12 +193,9 @@ class _Writer(ast.NodeTransformer):
 
     def _beside(self, node: ast.expr) -> ast.expr:
         """An operand beside a tensor: what NumPy makes, and a variable that may hold an array, as a tensor."""
-        if self.is_array(node) or not self._may_be_array(node):
+        if self.is_array(node) or not may_be_array(node, self._known.arrays):
             return node
         return _call("torch.as_tensor", [node])
-
-    def _may_be_array(self, node: ast.expr) -> bool:
-        return any(bool(in_numpy(one)) for one in ast.walk(node)) or ast.unparse(node) in self._known.arrays
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """Write one call with tensors."""
@@ -191,8 +204,8 @@ class _Writer(ast.NodeTransformer):
         last = name.rpartition(".")[2]
         given = [one.value if isinstance(one, ast.Starred) else one for one in node.args]
         some = [at for at, one in enumerate(given) if self.is_array(one)]
-        if is_taking(node) and isinstance(node.func, ast.Attribute):
-            value = node.func.value
+        if is_taking(node):
+            value = node.func.value if isinstance(node.func, ast.Attribute) else node.args[0]
             while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and not value.args:
                 if value.func.attr not in _ON_THE_WAY:
                     break
@@ -201,8 +214,8 @@ class _Writer(ast.NodeTransformer):
             return self._as_array(value)
         if packed(node) is not None:
             return self._packing(node) if some else node
-        if name in ("float", "sum", "abs") and some:
-            return self._as_array(node.args[0] if name == "float" else node)
+        if name in ("sum", "abs") and some:
+            return self._as_array(node)
         if name == "max" or name == "min" or (in_numpy(node) and some) or (name.startswith("math.") and some):
             return self._function(node, name.partition(".")[2] or name) if some else node
         if isinstance(node.func, ast.Attribute) and self.is_array(node.func.value):

@@ -12,16 +12,16 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from graphwidget.diagnosis.fixes.as_tensors import in_numpy
-from graphwidget.diagnosis.no_graph.numbers.in_torch import Known, Written, is_taking, packed, write
+from graphwidget.diagnosis.no_graph.cause import Cause
+from graphwidget.diagnosis.no_graph.numbers.in_torch import Known, Written, is_taking, may_be_array, packed, write
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
-from graphwidget.diagnosis.wording import at, place_of, where
+from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import CellRun, Fix, Record, TextEdit
 
-__all__ = ["with_torch"]
+__all__ = ["is_wider", "round_trip", "with_torch"]
 
 _MOST_ROUNDS = 8
 _MOST_SHOWN = 4
@@ -55,20 +55,41 @@ def with_torch(record: Record, run: CellRun, statement: ast.stmt) -> Fix | None:
 
     Without edits where torch has no counterpart of something on the way. None: no tensor of a loss is made of it.
     """
+    found = round_trip(record, run, statement)
+    return found.fix if found is not None else None
+
+
+def round_trip(record: Record, run: CellRun, statement: ast.stmt) -> Cause | None:
+    """The same for any line on the way, with the line that takes the values out first."""
     trip = _Trip(record)
     kept = trip.joined(trip.kept(), run, statement)
     if not kept or not trip.is_of_a_loss(kept):
         return None
-    ordered = sorted(kept.items(), key=lambda one: (one[1][0].run.run, one[0].lineno))
-    places = [where(place_of(scope.run, one.lineno)) for one, (scope, _) in ordered]
-    first = place_of(run, statement.lineno)
+    ordered = sorted(((scope.run, one) for one, (scope, _) in kept.items()), key=lambda on: (on[0].run, on[1].lineno))
+    taking = [on for on in ordered if any(map(is_taking, ast.walk(on[1])))]
+    if not taking:
+        return None
+    first = next((on for on in taking if on[1] is statement), taking[0])
+    place = place_of(first[0], first[1].lineno)
     edits = trip.edits(kept)
     lacking = list(dict.fromkeys(name for _, written in kept.values() for name in written.lacking))
+    places = [where(place_of(own, one.lineno)) for own, one in ordered]
     more = f" and {len(places) - _MOST_SHOWN} more" if len(places) > _MOST_SHOWN else ""
     without = f": torch has to compute what {', '.join(f'`{one}`' for one in lacking)} does" if lacking else ""
     what = f"Stay with tensors where the loss is computed ({'; '.join(places[:_MOST_SHOWN])}{more}){without}."
     price = "The gradient then flows through what was an array." if edits else ""
-    return Fix("differentiable_op", what, False, at(first), price, edits=edits)
+    line = f"{short(ast.unparse(first[1]))} ({where(place)})"
+    text = f"{line} had left the graph before: it takes the values out of a tensor."
+    return Cause(text, Fix("differentiable_op", what, False, at(place), price, edits=edits), place)
+
+
+def is_wider(fix: Fix | None, edits: Edits) -> bool:
+    """Whether a fix changes lines that some edits leave as they are, and those that they change, too."""
+    return fix is not None and _lines(edits) < _lines(fix.edits)
+
+
+def _lines(edits: Edits) -> set[tuple[int | None, str | None, int]]:
+    return {(one.cell, one.file, line) for one in edits for line in range(one.start[0], one.end[0] + 1)}
 
 
 _Way = dict[ast.stmt, tuple[_Scope, Written]]  # the statements of a way, each as it is with tensors
@@ -254,7 +275,9 @@ class _Trip:
             if written.lacking or any(isinstance(part, ast.Subscript) for part in stored):
                 return ()
             value = _value(one)
-            if value is not None and ast.unparse(value) != ast.unparse(written.node):
+            if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == ast.unparse(written.node):
+                found += text_edit.remove(scope.run.cell, scope.run.source, one)
+            elif value is not None and ast.unparse(value) != ast.unparse(written.node):
                 found += _replaced(scope.run, value, written.node)
         for scope in self._scopes:
             if scope.given and scope.wanted and self._is_given_others(scope):
@@ -335,14 +358,16 @@ def _read(one: ast.stmt) -> set[str]:
     return _paths(one) | own | syntax.grown(one)
 
 
-def _made_by_numpy(text: str) -> Iterator[str]:
+def _made_by_numpy(text: str) -> set[str]:
     """The variables that NumPy makes, as far as the text shows that."""
-    for node in syntax.nodes_of(text):
-        if isinstance(node, ast.Assign):
-            for name in syntax.targets(node):
-                value, _ = syntax.given_to(node, name)
-                if isinstance(value, ast.Call) and (in_numpy(value) or is_taking(value)):
-                    yield name
+    made = [node for node in syntax.nodes_of(text) if isinstance(node, ast.Assign)]
+    given = [(name, syntax.given_to(node, name)[0]) for node in made for name in syntax.targets(node)]
+    found = set[str]()
+    while True:
+        more = {name for name, value in given if may_be_array(value, found)}
+        if more <= found:
+            return found
+        found |= more
 
 
 def _replaced(run: CellRun, old: ast.expr, new: ast.expr) -> Edits:
