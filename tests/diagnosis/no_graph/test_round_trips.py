@@ -11,6 +11,7 @@ from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.edits import text_edit
 
 SET_UP = """import numpy as np
+import torch.nn.functional as F
 net = nn.Linear(4, 3)
 x, y = torch.randn(8, 4), torch.randint(0, 3, (8,))
 target = np.zeros((8, 3), dtype=np.float32)
