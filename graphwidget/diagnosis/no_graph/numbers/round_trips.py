@@ -100,16 +100,14 @@ class _Trip:
 
     def __init__(self, record: Record) -> None:
         latest = Cells.of(record).latest
+        self._facts: dict[ast.stmt, tuple[bool, set[str], set[str]]] = {}  # of statements, as these are asked often
         self._scopes = [scope for run in latest for scope in _scopes(run)]
         self._arrays = {name for run in latest for name in _made_by_numpy(run.source)}
+        self._functions = [one for one in self._scopes if one.function is not None]
         self._follow()
 
     def _known(self, scope: _Scope) -> Known:
-        own = {
-            one.name: one.returns
-            for one in self._scopes
-            if one.function is not None and (one.within is None or one.within is scope.within)
-        }
+        own = {one.name: one.returns for one in self._functions if (one.within is None or one.within is scope.within)}
         making = {one.function.name for one in self._scopes if one.function and one.returns and not one.given}
         return Known(own, making, self._arrays - scope.names)
 
@@ -117,7 +115,14 @@ class _Trip:
         value = _value(one)
         if value is None:
             return None
-        return write(value, scope.names, scope.lists, self._known(scope))
+        if one not in self._facts:
+            calls = {syntax.last_name(name) for name in syntax.calls_in(value)}
+            self._facts[one] = any(map(is_taking, ast.walk(value))), _read(one), calls
+        takes, read, calls = self._facts[one]
+        known = self._known(scope)
+        if not (takes or read & scope.names or calls & set(known.making)):
+            return None  # no array goes in, and none is taken
+        return write(value, scope.names, scope.lists, known)
 
     def _follow(self) -> None:
         """Find all names that hold arrays, and the functions that return some."""
