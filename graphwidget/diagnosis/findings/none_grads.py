@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from graphwidget.diagnosis.findings.failure import Failure
-from graphwidget.diagnosis.fixes.restore_graph import updated_in_place, updates_in_place
+from graphwidget.diagnosis.no_graph.leaves.by_hand import updated_in_place, updates_in_place
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit

@@ -32,7 +32,7 @@ from graphwidget.diagnosis.findings.refusals.optimizers import empty, scaler, sp
 from graphwidget.diagnosis.findings.refusals.transformed import independent, transforms
 from graphwidget.diagnosis.findings.refusals.user_code import hooks, missing_methods, own_code
 from graphwidget.diagnosis.findings.refusals.within_module import with_module
-from graphwidget.diagnosis.fixes.restore_graph import updates_in_place
+from graphwidget.diagnosis.no_graph.leaves.by_hand import updates_in_place
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
-from itertools import count
 from typing import TypeGuard
 
 from graphwidget.diagnosis.fixes import new_values, plain_attributes
@@ -161,39 +160,6 @@ def out_of_with(cell: int | None, text: str, around: ast.With, first: ast.stmt) 
         depth, kept = around.body[0].col_offset - around.col_offset, first.lineno - around.lineno
         new = [*(old[:kept] if first is not around.body[0] else ()), *(line[depth:] for line in old[kept:])]
     return text_edit.replace_lines(cell, text, around.lineno, around.end_lineno or around.lineno, new)
-
-
-def updated_in_place(text: str, statement: ast.stmt) -> str:
-    """``w = w - 0.1 * w.grad`` as ``w -= 0.1 * w.grad``: under `no_grad` the first makes a new tensor without a graph.
-
-    Only for a tensor whose `.grad` the cell reads, which is a leaf that is trained by hand. Otherwise empty.
-    """
-    if not isinstance(statement, ast.Assign):
-        return ""
-    target, value = ast.unparse(statement.targets[0]), statement.value
-    trained = re.search(rf"(?<![\w.]){re.escape(target)}\.grad\b", text)
-    if not isinstance(value, ast.BinOp) or ast.unparse(value.left) != target or not trained:
-        return ""
-    sign = ast.unparse(ast.BinOp(ast.Name("_"), value.op, ast.Name("_"))).strip("_ ")
-    return f"{target} {sign}= {ast.unparse(value.right)}"
-
-
-def updates_in_place(cell: int | None, text: str, statement: ast.stmt) -> Edits:
-    """An update of a leaf by hand, and those of its block, in place under `no_grad`: ``w = w - 0.1 * w.grad``.
-
-    The others, too: they replace their leaves just as well. None where one of them shares its line.
-    """
-    updates = {one.lineno: new for one in source.block_of(text, statement) if (new := updated_in_place(text, one))}
-    if statement.lineno not in updates:
-        return ()
-    if any(source.statement_of(source.line_text(text, line)) is None for line in updates):
-        return ()
-    edits: list[TextEdit] = []
-    for first in (line for line in updates if line - 1 not in updates):
-        last = next(line for line in count(first) if line + 1 not in updates)
-        block = ["with torch.no_grad():", *(f"    {updates[line]}" for line in range(first, last + 1))]
-        edits += text_edit.replace_lines(cell, text, first, last, block)
-    return tuple(edits)
 
 
 def without_decorator(

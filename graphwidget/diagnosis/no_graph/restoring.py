@@ -10,8 +10,10 @@ from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.cutting import CUTTING
 from graphwidget.diagnosis.no_graph.grad_mode.context_managers import not_put_back
 from graphwidget.diagnosis.no_graph.grad_mode.left_early import left_early
+from graphwidget.diagnosis.no_graph.leaves import by_hand
 from graphwidget.diagnosis.no_graph.leaves.written import new_instead
-from graphwidget.diagnosis.no_graph.measured import is_measured
+from graphwidget.diagnosis.no_graph.measured import TAKING, is_measured
+from graphwidget.diagnosis.no_graph.numbers.round_trips import is_wider, with_torch
 from graphwidget.diagnosis.no_graph.origins import Cut, Kept
 from graphwidget.diagnosis.no_graph.twins import twin_fix
 from graphwidget.diagnosis.no_graph.values import Values
@@ -55,6 +57,11 @@ def cause_of(record: Record, cut: Cut) -> Cause:
         return Cause(applied.text, applied.fix, applied.place)
     if cut.around is not None:
         return _gradless(record, cut) if cut.kept is None else _kept(cut, cut.kept)
+    if (
+        cut.by in ("detach", "data")
+        and (updated := by_hand.replaced(record, cut.run, cut.statement, sure=cut.sure)) is not None
+    ):
+        return updated
     place = place_of(run, statement.lineno)
     why = _WHY.get(cut.by, f"`{cut.by}` has no derivative")
     sure = "" if cut.sure else ", if what it reads had one"
@@ -78,6 +85,9 @@ def cause_of(record: Record, cut: Cut) -> Cause:
         stacked = stacking[0].new if stacking else ""
     if stacking:
         sentence, edits = f"Write {short(stacked)} in place of `torch.tensor` ({where(place)}).", stacking
+    trip = with_torch(record, run, statement) if cut.by in (*TAKING, "detach") else None
+    if trip is not None and ((not edits and cut.by in TAKING) or is_wider(trip, edits)):
+        return Cause(text, trip, place)
     if (twin := twin_fix(record, run, statement, cut.by)) is not None:
         return Cause(text, twin, place)
     return Cause(
@@ -89,13 +99,8 @@ def _gradless(record: Record, cut: Cut) -> Cause:
     """Return the cause for a statement that ran in a block or function without grad mode."""
     run, statement, outer, name = cut.run, cut.statement, cut.around or cut.statement, cut.by
     place, what = place_of(run, statement.lineno), short(ast.unparse(statement))
-    update = restore_graph.updated_in_place(run.source, statement)
-    if update:
-        sentence = f"Write {short(update)} ({where(place)}): it changes the tensor, and makes no new one."
-        works = cut.sure and restore_graph.trains(record.runs.values(), source.names_in(statement))
-        rewritten = text_edit.replace_node(run.cell, run.source, statement, update)
-        fix = Fix("remove_no_grad", sentence, works, line_of(place), edits=rewritten)
-        return Cause(f"{what} ran under `{name}` ({where(place)}): it made a new tensor without a graph.", fix, place)
+    if (updated := by_hand.replaced(record, run, statement, f"ran under `{name}`", sure=cut.sure)) is not None:
+        return updated
     if isinstance(outer, ast.With) and not any(map(grad_modes.switches, grad_modes.expressions(outer))):
         return _inside_another(cut, outer)
     first, names = restore_graph.feeding(outer, statement)

@@ -7,7 +7,7 @@ from records import NO_GRAD, place
 from told import findings_of
 
 from graphwidget.diagnosis.findings import no_grad as nograd
-from graphwidget.diagnosis.fixes import restore_graph
+from graphwidget.diagnosis.no_graph.leaves import by_hand
 from graphwidget.diagnosis.source import fitting
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
@@ -406,7 +406,7 @@ def test_what_is_compared_twice_is_blamed_where_it_had_a_graph():
 @pytest.mark.parametrize("read, trained", [("w.grad", True), ("new.grad", False), ("net.w.grad", False)])
 def test_only_what_is_trained_by_hand_is_updated_in_place(read, trained):
     cell = f"print({read})\nw = w - 0.1 * m"
-    assert bool(restore_graph.updated_in_place(cell, source.parse(cell).body[1])) is trained
+    assert bool(by_hand.updated_in_place(cell, source.parse(cell).body[1])) is trained
 
 
 def test_a_gradient_that_a_helper_computes_is_built_with_a_graph_there() -> None:

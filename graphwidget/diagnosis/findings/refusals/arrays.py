@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 
 from graphwidget.diagnosis.findings.failure import Failure
+from graphwidget.diagnosis.no_graph.numbers.round_trips import with_torch
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.wording import short
-from graphwidget.model import Finding
+from graphwidget.model import Finding, Fix
 
 __all__ = ["of_numpy"]
 
@@ -32,8 +33,21 @@ def of_numpy(failure: Failure) -> Finding:
             verified=not failure.before_a_backward,
             price="No gradient flows back through the array.",
         ),
+        *_with_tensors(failure),
         tensor=asked[0] if len(asked) == 1 else None,
     )
+
+
+def _with_tensors(failure: Failure) -> list[Fix]:
+    """The fix for an array of which a tensor of the loss is made: then it is not to leave the graph at all.
+
+    It is the second one. Where another way leads to what trains, as past a target or a reward, to detach is right, and
+    its trial passes.
+    """
+    statement = failure.statement
+    run = next((one for one in failure.cells.latest if one.cell == failure.place.cell), None)
+    found = with_torch(failure.record, run, statement) if run is not None and statement is not None else None
+    return [found] if found is not None else []
 
 
 def _methods(failure: Failure) -> tuple[list[str], Edits]:

@@ -10,6 +10,7 @@ from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.gradients.from_gradients import Parts, parts
 from graphwidget.diagnosis.no_graph.gradients.kept_by_forward import kept_by_forward
 from graphwidget.diagnosis.no_graph.gradients.read_grads import asked_instead, is_read, maker
+from graphwidget.diagnosis.no_graph.leaves import by_hand
 from graphwidget.diagnosis.no_graph.origins import Origins
 from graphwidget.diagnosis.no_graph.values import Spot
 from graphwidget.diagnosis.source.cells import Cells
@@ -86,6 +87,8 @@ def _gradient_without_graph(
     read = [one for one in nodes if isinstance(one, ast.Attribute) and is_read(one) and id(one) not in called]
     with_graph = any(call.create_graph and call.api == "backward" for call in record.calls)
     if read and not with_graph:
+        if (rebound := by_hand.replaced(record, run, statement, sure=False)) is not None:
+            return rebound  # its `.grad` is only a step of what replaces the leaf
         made = maker(record, calls[-1]) if calls else None
         instead = asked_instead(record, run, read[0], made) if made is not None and len(read) == 1 else None
         words = "Use the result of `torch.autograd.grad(..., create_graph=True)` instead of `.grad`."

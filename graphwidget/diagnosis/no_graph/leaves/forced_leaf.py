@@ -12,8 +12,10 @@ from dataclasses import replace
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.leaves.fresh_leaf import FreshLeaf
 from graphwidget.diagnosis.no_graph.measured import TAKING, cut_at
+from graphwidget.diagnosis.no_graph.numbers.round_trips import is_wider, round_trip
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.no_graph.restoring import cause_of
+from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.wording import short, where
 from graphwidget.model import BackwardCall, MeasuredCut, Record
 
@@ -31,6 +33,9 @@ def undone(record: Record, call: BackwardCall, leaf: FreshLeaf) -> list[Cause]:
     found = {(cut.run.run, cut.statement.lineno, cut.by): cut for one in measured if (cut := _cut(record, one))}
     cuts = list(found.values())
     causes = [_cause(record, cut._replace(alone=len(cuts) == 1), leaf) for cut in cuts]
+    whole = _round_trip(record, leaf) if not any(one.fix.edits for one in causes) else None
+    if whole is not None:
+        return [whole]
     if len(causes) > 1 and all(one.by in TAKING for one in measured) and all(one.fix.edits for one in causes):
         together = tuple(dict.fromkeys(edit for one in causes for edit in one.fix.edits))
         first = causes[0]
@@ -38,6 +43,19 @@ def undone(record: Record, call: BackwardCall, leaf: FreshLeaf) -> list[Cause]:
         text = f"Compute the loss from the tensors themselves ({lines}), not from numbers.{_and_not(leaf)}"
         return [Cause(first.text, replace(first.fix, text=text, edits=together), first.place)]
     return causes[:_MOST]
+
+
+def _round_trip(record: Record, leaf: FreshLeaf) -> Cause | None:
+    """The lines between a tensor and the leaf that is made of its values, as far as the text shows them."""
+    asked = isinstance(leaf.made, ast.Assign) or isinstance(leaf.statement, ast.Expr)
+    names = source.names_in(leaf.statement) if asked else ()
+    made = [one for name in sorted(names) for one in source.assignments(leaf.run.source, name)]
+    for one in (leaf.statement, *made):
+        found = round_trip(record, leaf.run, one)
+        if found is not None:
+            also = leaf.without if asked and found.fix.edits else ()
+            return Cause(found.text, replace(found.fix, edits=(*found.fix.edits, *also)), found.place)
+    return None
 
 
 def _before(record: Record, call: BackwardCall) -> list[MeasuredCut]:
@@ -55,6 +73,8 @@ def _cause(record: Record, cut: Cut, leaf: FreshLeaf) -> Cause:
     cause = cause_of(record, cut)
     if cut.run is leaf.run and cut.statement is leaf.statement:
         return cause  # one line did both
+    if is_wider(cause.fix, leaf.without):
+        return cause  # it undoes the leaf, too
     also = leaf.without
     edits = (*also, *cause.fix.edits) if also and cause.fix.edits else ()
     fix = replace(cause.fix, text=f"{cause.fix.text}{_and_not(leaf)}", edits=edits, verified=False)

@@ -121,7 +121,8 @@ def test_numbers_of_which_a_leaf_is_made():
     assert "requires_grad=True)\n" not in text_edit.apply(NUMBERS, found.fixes[0].edits)
 
 
-def test_several_lines_that_may_have_made_the_numbers_are_left_alone():
+def test_of_several_lines_those_are_undone_whose_numbers_the_leaf_is_made_of():
     cell = NUMBERS.replace("print(net.weight.sum().item())", "seen = net.weight.sum().item()")
     found, _ = found_in(cell, (5, "__float__", ("net.weight",)), (11, "item", ("net.weight",)))
-    assert not found.fixes[0].edits
+    fixed = text_edit.apply(cell, found.fixes[0].edits)
+    assert "parts = [net(torch.ones(3)) for" in fixed and "seen = net.weight.sum().item()" in fixed

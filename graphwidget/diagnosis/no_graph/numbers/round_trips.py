@@ -1,0 +1,412 @@
+"""Arrays and numbers that are taken out of tensors, computed with, and made tensors again that a loss is made of.
+
+No gradient comes back from an array. So the lines on the way compute with the tensors themselves: what is taken out is
+left out, and what NumPy computes, torch does. The way is followed by the names in the text: through functions of the
+program and the methods of an object itself, and not through a call of anything else, as what an environment or a plot
+does with an array has no gradient anyway.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from graphwidget.diagnosis.no_graph.cause import Cause
+from graphwidget.diagnosis.no_graph.numbers.in_torch import Known, Written, is_taking, may_be_array, packed, write
+from graphwidget.diagnosis.source import syntax
+from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
+from graphwidget.diagnosis.wording import at, place_of, short, where
+from graphwidget.model import CellRun, Fix, Record, TextEdit
+
+__all__ = ["is_wider", "round_trip", "with_torch"]
+
+_MOST_ROUNDS = 8
+_MOST_SHOWN = 4
+_HARMLESS = ("print", "len", "range", "isinstance", "type", "str", "repr")
+
+
+@dataclass
+class _Scope:
+    """A function, or the text outside of functions, and its names that hold what was taken out."""
+
+    run: CellRun
+    within: ast.ClassDef | None
+    function: ast.FunctionDef | None
+    statements: list[ast.stmt]
+    names: set[str] = field(default_factory=set)
+    lists: set[str] = field(default_factory=set)
+    needed: set[str] = field(default_factory=set)  # of the names, those that a tensor is made of
+    returns: bool = False  # an array that is to be a tensor
+    given: bool = False  # whether it is given one
+    wanted: bool = False  # whether a tensor is made of what it returns
+
+    @property
+    def name(self) -> str:
+        """How it is called; empty: it is no function."""
+        own = self.function.name if self.function is not None else ""
+        return f"self.{own}" if own and self.within is not None else own
+
+
+def with_torch(record: Record, run: CellRun, statement: ast.stmt) -> Fix | None:
+    """The fix for a line that takes an array or a number out of a tensor, which is made a tensor of the loss again.
+
+    Without edits where torch has no counterpart of something on the way. None: no tensor of a loss is made of it.
+    """
+    found = round_trip(record, run, statement)
+    return found.fix if found is not None else None
+
+
+def round_trip(record: Record, run: CellRun, statement: ast.stmt) -> Cause | None:
+    """The same for any line on the way, with the line that takes the values out first."""
+    trip = _Trip(record)
+    kept = trip.joined(trip.kept(), run, statement)
+    if not kept or not trip.is_of_a_loss(kept):
+        return None
+    ordered = sorted(((scope.run, one) for one, (scope, _) in kept.items()), key=lambda on: (on[0].run, on[1].lineno))
+    taking = [on for on in ordered if any(map(is_taking, ast.walk(on[1])))]
+    if not taking:
+        return None
+    first = next((on for on in taking if on[1] is statement), taking[0])
+    place = place_of(first[0], first[1].lineno)
+    edits = trip.edits(kept)
+    lacking = list(dict.fromkeys(name for _, written in kept.values() for name in written.lacking))
+    places = [where(place_of(own, one.lineno)) for own, one in ordered]
+    more = f" and {len(places) - _MOST_SHOWN} more" if len(places) > _MOST_SHOWN else ""
+    without = f": torch has to compute what {', '.join(f'`{one}`' for one in lacking)} does" if lacking else ""
+    what = f"Stay with tensors where the loss is computed ({'; '.join(places[:_MOST_SHOWN])}{more}){without}."
+    price = "The gradient then flows through what was an array." if edits else ""
+    line = f"{short(ast.unparse(first[1]))} ({where(place)})"
+    text = f"{line} had left the graph before: it takes the values out of a tensor."
+    return Cause(text, Fix("differentiable_op", what, False, at(place), price, edits=edits), place)
+
+
+def is_wider(fix: Fix | None, edits: Edits) -> bool:
+    """Whether a fix changes lines that some edits leave as they are, and those that they change, too."""
+    return fix is not None and _lines(edits) < _lines(fix.edits)
+
+
+def _lines(edits: Edits) -> set[tuple[int | None, str | None, int]]:
+    return {(one.cell, one.file, line) for one in edits for line in range(one.start[0], one.end[0] + 1)}
+
+
+_Way = dict[ast.stmt, tuple[_Scope, Written]]  # the statements of a way, each as it is with tensors
+
+
+class _Trip:
+    """Where arrays go in a program, from all lines that take some out of tensors."""
+
+    def __init__(self, record: Record) -> None:
+        latest = Cells.of(record).latest
+        self._facts: dict[ast.stmt, tuple[bool, set[str], set[str]]] = {}  # of statements, as these are asked often
+        self._scopes = [scope for run in latest for scope in _scopes(run)]
+        self._arrays = {name for run in latest for name in _made_by_numpy(run.source)}
+        self._functions = [one for one in self._scopes if one.function is not None]
+        self._follow()
+
+    def _known(self, scope: _Scope) -> Known:
+        own = {one.name: one.returns for one in self._functions if (one.within is None or one.within is scope.within)}
+        making = {one.function.name for one in self._scopes if one.function and one.returns and not one.given}
+        return Known(own, making, self._arrays - scope.names)
+
+    def _written(self, scope: _Scope, one: ast.stmt) -> Written | None:
+        value = _value(one)
+        if value is None:
+            return None
+        if one not in self._facts:
+            calls = {syntax.last_name(name) for name in syntax.calls_in(value)}
+            self._facts[one] = any(map(is_taking, ast.walk(value))), _read(one), calls
+        takes, read, calls = self._facts[one]
+        known = self._known(scope)
+        if not (takes or read & scope.names or calls & set(known.making)):
+            return None  # no array goes in, and none is taken
+        return write(value, scope.names, scope.lists, known)
+
+    def _follow(self) -> None:
+        """Find all names that hold arrays, and the functions that return some."""
+        for _ in range(_MOST_ROUNDS):
+            before = self._state()
+            for scope in self._scopes:
+                for one in scope.statements:
+                    written = self._written(scope, one)
+                    if written is None:
+                        continue
+                    if written.array:
+                        self._bind(scope, one, written)
+                    scope_of_list = _appended(written.node)
+                    if scope_of_list is not None and write(scope_of_list[1], scope.names, (), self._known(scope)).array:
+                        scope.names.add(scope_of_list[0])
+                        scope.lists.add(scope_of_list[0])
+                    for name, given in written.calls:
+                        self._hand_over(scope, name, given)
+            if self._state() == before:
+                return
+
+    def _state(self) -> list[tuple[int, int, bool, bool]]:
+        return [(len(one.names), len(one.lists), one.returns, one.given) for one in self._scopes]
+
+    def _bind(self, scope: _Scope, one: ast.stmt, written: Written) -> None:
+        if isinstance(one, ast.Return):
+            scope.returns = True
+        names = set(syntax.targets(one))
+        if isinstance(one, ast.For):
+            names = {part.id for part in ast.walk(one.target) if isinstance(part, ast.Name)}
+        elif isinstance(written.node, (ast.ListComp, ast.List)):
+            scope.lists |= names
+        scope.names |= names
+
+    def _hand_over(self, scope: _Scope, name: str, given: tuple[int, ...]) -> None:
+        for other in self._called(scope, name):
+            taken = _arguments(other)
+            other.names |= {taken[i] for i in given if i < len(taken)}
+            other.given = other.given or bool(given)
+
+    def _called(self, scope: _Scope, name: str) -> Iterator[_Scope]:
+        for other in self._scopes:
+            if other.function is None:
+                continue
+            same = other.name == name and (other.within is None or other.within is scope.within)
+            making = other.returns and not other.given and other.function.name == syntax.last_name(name)
+            if same or making:
+                yield other
+
+    # -- which of them tensors are made of
+
+    def kept(self) -> _Way:
+        """The statements on a way from a tensor to an array and back."""
+        kept: _Way = {}
+        for _ in range(_MOST_ROUNDS):
+            before = len(kept), [len(one.needed) for one in self._scopes], [one.wanted for one in self._scopes]
+            for scope in self._scopes:
+                for one in reversed(scope.statements):
+                    written = self._written(scope, one)
+                    if written is not None and self._is_on_a_way(scope, one, written):
+                        kept[one] = (scope, written)
+                        scope.needed |= _read(one) & scope.names
+                        for name, _ in written.calls:
+                            for other in self._called(scope, name):
+                                other.wanted = True
+            if before == (len(kept), [len(one.needed) for one in self._scopes], [one.wanted for one in self._scopes]):
+                break
+        return kept
+
+    def _is_on_a_way(self, scope: _Scope, one: ast.stmt, written: Written) -> bool:
+        if written.tensor:
+            return True
+        appended = _appended(written.node)
+        if appended is not None and appended[0] in scope.needed:
+            return True
+        if isinstance(one, ast.Return):
+            return written.array and scope.wanted
+        bound = set(syntax.targets(one))
+        if isinstance(one, ast.For):
+            bound = {part.id for part in ast.walk(one.target) if isinstance(part, ast.Name)}
+        return written.array and bool(bound & scope.needed)
+
+    def joined(self, kept: _Way, run: CellRun, statement: ast.stmt) -> _Way:
+        """Of the statements on a way those that one of them needs, or that need it."""
+        same = [one for one, (scope, _) in kept.items() if one is statement and scope.run is run]
+        found = set(same)
+        while True:
+            names = [set[str]() for _ in self._scopes]
+            for place, scope in enumerate(self._scopes):
+                for one in found & set(scope.statements):
+                    names[place] |= _touched(one) & scope.needed
+            wanted = {id(other) for one in found for other in self._handed(kept, one)}
+            more = {
+                one
+                for place, scope in enumerate(self._scopes)
+                for one in scope.statements
+                if one in kept
+                and (
+                    _touched(one) & names[place]
+                    or (id(scope) in wanted and _is_inside(scope, one))
+                    or found & self._of_inside(kept, one)
+                )
+            }
+            if more <= found:
+                return {one: kept[one] for one in kept if one in found}
+            found |= more
+
+    def _handed(self, kept: _Way, one: ast.stmt) -> list[_Scope]:
+        """The functions that a statement gives an array, or gets one from."""
+        scope, written = kept[one]
+        return [other for name, _ in written.calls for other in self._called(scope, name)]
+
+    def _of_inside(self, kept: _Way, one: ast.stmt) -> set[ast.stmt]:
+        """The statements in functions that a statement calls which take its arguments, or make what it gets."""
+        return {
+            inner
+            for scope in self._handed(kept, one)
+            for inner in scope.statements
+            if inner in kept and _is_inside(scope, inner)
+        }
+
+    def is_of_a_loss(self, kept: _Way) -> bool:
+        """Whether a tensor that is made of an array goes on to a backward, by the names in the text."""
+        flowing: list[set[str]] = [set() for _ in self._scopes]
+        called = set[str]()
+        for _ in range(_MOST_ROUNDS):
+            before = sum(map(len, flowing)) + len(called)
+            for names, scope in zip(flowing, self._scopes):
+                for one in scope.statements:
+                    own = one in kept and kept[one][1].tensor
+                    calls = {syntax.last_name(name) for name in syntax.calls_in(one)}
+                    if not (own or _paths(one) & names or calls & called):
+                        continue
+                    if calls & {"backward", "grad"}:
+                        return True
+                    names |= set(syntax.targets(one)) | syntax.grown(one)
+                    if isinstance(one, ast.Return) and scope.function is not None:
+                        if scope.function.name in ("forward", "__call__"):
+                            return True
+                        called.add(scope.function.name)
+                    for other, inside in zip(self._scopes, flowing):
+                        if other.function is not None and other.function.name in calls:
+                            inside |= set(_arguments(other))
+            if before == sum(map(len, flowing)) + len(called):
+                break
+        return False
+
+    # -- the edits
+
+    def edits(self, kept: _Way) -> Edits:
+        """All lines on the way with tensors; none where one of them cannot be written so."""
+        found: list[TextEdit] = []
+        for one, (scope, written) in kept.items():
+            stored = [part for target in getattr(one, "targets", ()) for part in ast.walk(target)]
+            if written.lacking or any(isinstance(part, ast.Subscript) for part in stored):
+                return ()
+            value = _value(one)
+            if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == ast.unparse(written.node):
+                found += text_edit.remove(scope.run.cell, scope.run.source, one)
+            elif value is not None and ast.unparse(value) != ast.unparse(written.node):
+                found += _replaced(scope.run, value, written.node)
+        for scope in self._scopes:
+            if scope.given and scope.wanted and self._is_given_others(scope):
+                return ()
+            for one in scope.statements:
+                if one not in kept:
+                    found += _values_only(scope, one)
+        return tuple(found)
+
+    def _is_given_others(self, scope: _Scope) -> bool:
+        """Whether other calls give a function arrays that stay such: then it has to go on computing with these."""
+        for other in self._scopes:
+            for one in other.statements:
+                written = self._written(other, one)
+                given = [name for name, some in written.calls if some] if written is not None else []
+                value = _value(one)
+                calls = [name for name in syntax.calls_in(value) if name == scope.name] if value is not None else []
+                if len(calls) > given.count(scope.name):
+                    return True
+        return False
+
+
+def _touched(one: ast.stmt) -> set[str]:
+    """The names that a statement reads or binds."""
+    bound = (
+        {part.id for part in ast.walk(one.target) if isinstance(part, ast.Name)} if isinstance(one, ast.For) else set()
+    )
+    return _read(one) | set(syntax.targets(one)) | bound
+
+
+def _is_inside(scope: _Scope, one: ast.stmt) -> bool:
+    """Whether a statement of a function stands where its calls lead in or out."""
+    return isinstance(one, ast.Return) or bool(_read(one) & set(_arguments(scope)))
+
+
+def _scopes(run: CellRun) -> Iterator[_Scope]:
+    tree = syntax.parse(run.source)
+    if tree is None:
+        return
+    yield _Scope(run, None, None, list(syntax.own_statements(tree.body)))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            found = syntax.function_at(run.source, node.body[0].lineno)
+            if found is not None and found[1] is node:
+                yield _Scope(run, found[0], node, list(syntax.own_statements(node.body)))
+
+
+def _value(one: ast.stmt) -> ast.expr | None:
+    """The expression that a statement computes; None: it is of another kind."""
+    if isinstance(one, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr)):
+        return one.value
+    return one.iter if isinstance(one, ast.For) else None
+
+
+def _arguments(scope: _Scope) -> list[str]:
+    if scope.function is None:
+        return []
+    names = [one.arg for one in (*scope.function.args.posonlyargs, *scope.function.args.args)]
+    static = any(ast.unparse(one) == "staticmethod" for one in scope.function.decorator_list)
+    return names[1:] if scope.within is not None and not static else names
+
+
+def _appended(node: ast.expr) -> tuple[str, ast.expr] | None:
+    """The list that something is put into, and what: ``losses.append(loss.item())``."""
+    called = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append"
+    if called and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
+        return ast.unparse(node.func.value), node.args[0]
+    return None
+
+
+def _paths(one: ast.stmt) -> set[str]:
+    return syntax.paths_read(one) | syntax.names_read(one)
+
+
+def _read(one: ast.stmt) -> set[str]:
+    """The names that a statement reads, also the one that it adds to."""
+    own = set(syntax.targets(one)) if isinstance(one, ast.AugAssign) else set()
+    return _paths(one) | own | syntax.grown(one)
+
+
+def _made_by_numpy(text: str) -> set[str]:
+    """The variables that NumPy makes, as far as the text shows that."""
+    made = [node for node in syntax.nodes_of(text) if isinstance(node, ast.Assign)]
+    given = [(name, syntax.given_to(node, name)[0]) for node in made for name in syntax.targets(node)]
+    found = set[str]()
+    while True:
+        more = {name for name, value in given if may_be_array(value, found)}
+        if more <= found:
+            return found
+        found |= more
+
+
+def _replaced(run: CellRun, old: ast.expr, new: ast.expr) -> Edits:
+    """The edit of the innermost node in which all that is new stands, so that the rest stays as it is written."""
+    while isinstance(old, ast.Call) and isinstance(new, ast.Call):
+        pairs = [(old.func, new.func), *zip(old.args, new.args)]
+        same = len(old.args) == len(new.args) and list(map(ast.unparse, old.keywords)) == list(
+            map(ast.unparse, new.keywords)
+        )
+        differing = [(a, b) for a, b in pairs if ast.unparse(a) != ast.unparse(b)]
+        if not same or len(differing) != 1 or not all(isinstance(one, ast.expr) for one in differing[0]):
+            break
+        old, new = differing[0]
+    return text_edit.replace_node(run.cell, run.source, old, ast.unparse(new))
+
+
+def _values_only(scope: _Scope, one: ast.stmt) -> Edits:
+    """Where a statement that computes no loss reads what is a tensor now: its values, as they were."""
+    value = _value(one)
+    if value is None or not isinstance(one, (ast.Assign, ast.AugAssign, ast.Expr, ast.Return)):
+        return ()
+    left = {
+        id(part)
+        for node in ast.walk(value)
+        if isinstance(node, ast.JoinedStr)
+        or (isinstance(node, ast.Call) and ast.unparse(node.func) in _HARMLESS)
+        or (isinstance(node, ast.Attribute) and node.attr in ("shape", "dtype", "backward"))
+        or packed(node) is not None
+        for part in ast.walk(node)
+    }
+    found: list[TextEdit] = []
+    for node in ast.walk(value):
+        if id(node) in left or not isinstance(node, ast.Name) or node.id not in scope.needed:
+            continue
+        new = f"[one.item() for one in {node.id}]" if node.id in scope.lists else f"{node.id}.detach().cpu().numpy()"
+        found += text_edit.replace_node(scope.run.cell, scope.run.source, node, new)
+    return tuple(found)
