@@ -131,3 +131,13 @@ def test_numbers_in_a_list_are_stacked() -> None:
 def test_what_numpy_computes_torch_computes(written: str, new: str) -> None:
     node = ast.parse(written, mode="eval").body
     assert ast.unparse(write(node, {"a", "b"}, (), Known({}, (), {"known"})).node) == new
+
+
+def test_a_name_that_is_bound_anew_before_it_is_read_is_another_value() -> None:
+    loop = (
+        "for i in range(2):\n    out = net(x).numpy()\n    loss = F.cross_entropy(torch.from_numpy(out), y)\n"
+        "    loss.backward()\n    print(out.mean())\n    top = out.max()\n"
+        "with torch.no_grad():\n    out = net(x)\n    best = torch.max(out.data, 1)"
+    )
+    mended = fixed(loop)
+    assert "torch.max(out.data, 1)" in mended and "top = out.detach().cpu().numpy().max()" in mended

@@ -289,7 +289,7 @@ class _Trip:
                 return ()
             for one in scope.statements:
                 if one not in kept:
-                    found += _values_only(scope, one)
+                    found += _values_only(scope, one, kept)
         return tuple(found)
 
     def _is_given_others(self, scope: _Scope) -> bool:
@@ -389,7 +389,13 @@ def _replaced(run: CellRun, old: ast.expr, new: ast.expr) -> Edits:
     return text_edit.replace_node(run.cell, run.source, old, ast.unparse(new))
 
 
-def _values_only(scope: _Scope, one: ast.stmt) -> Edits:
+def _is_bound_on_the_way(scope: _Scope, name: str, one: ast.stmt, kept: _Way) -> bool:
+    """Whether the last line above a statement that binds a name is on a way; none does above: in a pass before."""
+    above = [each for each in scope.statements if each.lineno < one.lineno and name in syntax.targets(each)]
+    return not above or max(above, key=lambda each: each.lineno) in kept
+
+
+def _values_only(scope: _Scope, one: ast.stmt, kept: _Way) -> Edits:
     """Where a statement that computes no loss reads what is a tensor now: its values, as they were."""
     value = _value(one)
     if value is None or not isinstance(one, (ast.Assign, ast.AugAssign, ast.Expr, ast.Return)):
@@ -406,6 +412,8 @@ def _values_only(scope: _Scope, one: ast.stmt) -> Edits:
     found: list[TextEdit] = []
     for node in ast.walk(value):
         if id(node) in left or not isinstance(node, ast.Name) or node.id not in scope.needed:
+            continue
+        if not _is_bound_on_the_way(scope, node.id, one, kept):
             continue
         new = f"[one.item() for one in {node.id}]" if node.id in scope.lists else f"{node.id}.detach().cpu().numpy()"
         found += text_edit.replace_node(scope.run.cell, scope.run.source, node, new)
