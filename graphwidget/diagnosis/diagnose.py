@@ -53,7 +53,8 @@ from graphwidget.diagnosis.findings.silences.steps import (
     thrown_away,
     without_effect,
 )
-from graphwidget.diagnosis.findings.silences.unheld import emptied, late_parameter
+from graphwidget.diagnosis.findings.silences.unheld import late_parameter
+from graphwidget.diagnosis.findings.silences.unheld.groups import emptied
 from graphwidget.diagnosis.fixes.harm import destroys, stops_training
 from graphwidget.diagnosis.locating import located
 from graphwidget.diagnosis.main_function import seen_from_main

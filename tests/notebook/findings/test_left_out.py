@@ -177,3 +177,65 @@ def test_calls_that_add_up_on_purpose_are_cleared_behind_the_step(run):
     loop = "for i in range(8):\n    dis(torch.ones(1, 3)).sum().backward()\n    if i % 2:\n        opt_d.step()"
     (found,) = run(GAN, loop)
     assert found.fixes[0].edit == ("  opt_d.step()", "+ opt_d.zero_grad()")
+
+
+SPLIT = (
+    SORTED[: SORTED.index("def groups")]
+    + """def split(module):
+    decay, rest = [], []
+    for name, p in module.named_parameters():
+        if p.ndim > 1:
+            decay.append(p)
+        else:
+            rest.append(p)
+    print(len(decay), len(rest))
+    return decay, rest
+decay, rest = split(net)
+opt = torch.optim.SGD([{"params": decay, "weight_decay": 0.1}], lr=0.1)"""
+)
+NAMES = (
+    SORTED[: SORTED.index("def groups")]
+    + """def optimizer(module):
+    decay, rest = set(), set()
+    for path, part in module.named_modules():
+        for name, p in part.named_parameters(recurse=False):
+            full = f"{path}.{name}" if path else name
+            if name == "weight" and isinstance(part, nn.Linear):
+                decay.add(full)
+            else:
+                rest.add(full)
+    all_of = dict(module.named_parameters())
+    both = decay & rest
+    assert not both and len(decay | rest) == len(all_of)
+    return torch.optim.SGD([{"params": [all_of[name] for name in sorted(decay)]}], lr=0.1)
+opt = optimizer(net)"""
+)
+
+
+@pytest.mark.parametrize(("made", "line"), [(SPLIT, 16), (NAMES, 18)])
+def test_a_group_that_gets_to_no_optimizer_is_told_by_the_line_that_fills_it(run, made, line):
+    (found,) = run(made, OF_GROUPS)
+    assert found.severity == "warning" and "net.norm.weight" in found.names
+    assert found.cause.line == line and "none is made of `rest`" in found.text
+
+
+def test_the_group_is_added_where_the_groups_are_written_out(run):
+    (found,) = run(SPLIT, OF_GROUPS)
+    assert any('{"params": rest}]' in line for line in found.fixes[0].edit)
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        ("decay, rest = split(net)", "decay, _rest = split(net)"),
+        ("decay, rest = split(net)", "decay, rest = split(net)\nsomething = type(net)\nsomething.kept = rest"),
+        ('opt = torch.optim.SGD([{"params": decay', 'decay.extend(rest)\nopt = torch.optim.SGD([{"params": decay'),
+    ],
+)
+def test_what_is_left_on_purpose_or_goes_elsewhere_is_not_told_as_dropped(run, left):
+    assert not [one for one in run(SPLIT.replace(*left), OF_GROUPS) if "gets to no optimizer" in one.text]
+
+
+def test_names_that_are_only_printed_are_no_group(run):
+    printed = "names, sizes = [], []\nfor name, p in enc.named_parameters():\n    names.append(name)\n    sizes.append(p.numel())\nprint(names)"
+    assert not [one for one in run(TWO, printed, LOOP) if "gets to no optimizer" in one.text]

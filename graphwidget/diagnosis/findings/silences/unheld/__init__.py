@@ -3,9 +3,9 @@
 Leaves may be left out on purpose. So a warning needs a reason: parameters in a container of Python's that no module
 registers; a tensor as an attribute of a module that is no parameter; an optimizer that was made of all parameters of a
 module, of which the leaf is one now; parameters that only an optimizer holds; parameters that were collected for an
-optimizer and handed to nothing; parameters that were frozen at earlier steps; a loop that sorts parameters into groups
-by tests, of which none holds for the leaf; or a tensor of one value, made to require grad, whose gradient adds up and
-has no use.
+optimizer and handed to nothing, or in a container that gets to none; parameters that were frozen at earlier steps; a
+loop that sorts parameters into groups by tests, of which none holds for the leaf; or a tensor of one value, made to
+require grad, whose gradient adds up and has no use.
 Of other modules that the loss trains and no optimizer holds it is an information, unless they were never trained.
 
 What an optimizer holds that has made no step is another matter: it may have been going to, before an error.
@@ -16,9 +16,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from graphwidget.diagnosis.findings.silences.unheld.attributes import is_no_parameter, plain_attribute
-from graphwidget.diagnosis.findings.silences.unheld.collected import collected, handed_to_nothing
-from graphwidget.diagnosis.findings.silences.unheld.collected import is_of as is_collected
 from graphwidget.diagnosis.findings.silences.unheld.containers import container_lines, in_container
+from graphwidget.diagnosis.findings.silences.unheld.groups.collected import collected, handed_to_nothing
+from graphwidget.diagnosis.findings.silences.unheld.groups.collected import is_of as is_collected
+from graphwidget.diagnosis.findings.silences.unheld.groups.dropped import (
+    dropped,
+    gets_to_no_optimizer,
+    may_be_of,
+)
+from graphwidget.diagnosis.findings.silences.unheld.groups.ungrouped import fits_no_test, in_no_group, sortings
 from graphwidget.diagnosis.findings.silences.unheld.leaves import Line
 from graphwidget.diagnosis.findings.silences.unheld.left_out import is_meant, left_out
 from graphwidget.diagnosis.findings.silences.unheld.plain_leaves import is_untrained, made_to_train
@@ -28,7 +34,6 @@ from graphwidget.diagnosis.findings.silences.unheld.replaced import (
     optimizers_made,
 )
 from graphwidget.diagnosis.findings.silences.unheld.thawed import thawed_later
-from graphwidget.diagnosis.findings.silences.unheld.ungrouped import fits_no_test, in_no_group, sortings
 from graphwidget.diagnosis.findings.silences.unheld.waiting import without_a_step
 from graphwidget.model import Finding, Record, UnheldLeaf
 
@@ -58,8 +63,7 @@ def find(record: Record) -> Iterator[Finding]:
     for lines, leaves in contained.values():
         yield in_container(record, lines, leaves)
     makers = optimizers_made(record) if left else []
-    dropped = collected(record) if left else []
-    for one in dropped:
+    for one in collected(record) if left else ():
         of_it = [leaf for leaf in left if is_collected(one, leaf)]
         left = [leaf for leaf in left if leaf not in of_it]
         if of_it:
@@ -69,6 +73,11 @@ def find(record: Record) -> Iterator[Finding]:
         left = [leaf for leaf in left if leaf not in outside]
         if outside:
             yield in_no_group(sorting, outside)
+    for container in dropped(record) if left else ():
+        inside = [leaf for leaf in left if leaf.container is None and may_be_of(container, leaf)]
+        left = [leaf for leaf in left if leaf not in inside]
+        if inside:
+            yield gets_to_no_optimizer(container, inside)
     made: dict[int, tuple[Line | None, list[UnheldLeaf]]] = {}
     others: list[UnheldLeaf] = []
     for leaf in left:

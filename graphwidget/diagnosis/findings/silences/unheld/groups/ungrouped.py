@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from graphwidget.diagnosis.findings.silences.unheld.collected import filled, module_of
+from graphwidget.diagnosis.findings.silences.unheld.groups.collected import filled, module_of
 from graphwidget.diagnosis.findings.silences.unheld.leaves import Line, finding_of, named
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
