@@ -182,7 +182,7 @@ def test_what_a_library_did_is_not_blamed_on_a_name_of_the_line_that_called_it(r
         "import copy, torch\n"
         "def update(w):\n    w -= 1\n"
         "def optimize(fine, other):\n    torch.optim.SGD([fine[0] * 1], lr=1)\n"
-        "def copy(y, copy=copy):\n    copy.deepcopy(y)\n"
+        "def copy(y, copy=copy):\n    copy.deepcopy(y * 1)\n"
         "def backward(w):\n    (w * 2).backward()\n"
         "def values(w):\n    w.numpy()\n"
     )
