@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -11,7 +11,7 @@ import torch
 from graphwidget.capture.owners import reading
 from graphwidget.model import Container
 
-__all__ = ["classes_around", "unregistered"]
+__all__ = ["beside", "classes_around", "unregistered"]
 
 SAMPLE = 1000  # elements of a container that are looked at
 _DEPTH = 3  # nesting levels of containers
@@ -31,6 +31,16 @@ def classes_around(modules: Iterable[Any], wanted: Collection[int]) -> dict[int,
             if id(one) in wanted:
                 found.setdefault(id(one), set()).update(names)
     return {key: frozenset(names) for key, names in found.items()}
+
+
+def beside(modules: Iterable[Any], is_held: Callable[[Any], bool]) -> frozenset[int]:
+    """Return the `id` of the parameters that a module has beside one that an optimizer holds."""
+    found = set[int]()
+    for module in modules:
+        own = [one for one in dict(reading.own_attributes(module).get("_parameters") or {}).values() if one is not None]
+        if len(own) > 1 and any(map(is_held, own)):
+            found.update(map(id, own))
+    return frozenset(found)
 
 
 def unregistered(modules: Iterable[Any]) -> dict[int, Container]:
@@ -53,8 +63,9 @@ def _contained(module: Any) -> Iterator[tuple[Container, Any]]:
     for name, value in list(own.items()):
         kind = _kind_of(value) if name not in _OF_TORCH else None
         if kind is not None:
-            for parameter in _parameters_in(value, kind, 0):
-                yield Container(kind.__name__, type(module).__name__, name), parameter
+            for parameter, trains in _parameters_in(value, kind, 0):
+                resting = own.get("training") is True and not trains
+                yield Container(kind.__name__, type(module).__name__, name, resting), parameter
 
 
 def _kind_of(value: Any) -> type | None:
@@ -62,13 +73,15 @@ def _kind_of(value: Any) -> type | None:
     return next((kind for kind in _KINDS if kind in mro), None)
 
 
-def _parameters_in(value: Any, kind: type, depth: int) -> Iterator[Any]:
+def _parameters_in(value: Any, kind: type, depth: int) -> Iterator[tuple[Any, bool]]:
+    """Yield the parameters, and whether the module in the container that has one is in training mode."""
     elements = dict.values(value) if kind is dict else (list if kind is list else tuple).__iter__(value)
     for one in islice(elements, SAMPLE):
         mro, inner = reading.mro_of(type(one)), _kind_of(one)
         if torch.nn.Module in mro:
-            yield from (tensor for _, tensor in reading.module_tensors(one))
+            trains = reading.own_attributes(one).get("training") is not False
+            yield from ((tensor, trains) for _, tensor in reading.module_tensors(one))
         elif torch.nn.Parameter in mro:
-            yield one
+            yield one, True
         elif inner is not None and depth < _DEPTH:
             yield from _parameters_in(one, inner, depth + 1)

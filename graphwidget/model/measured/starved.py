@@ -37,11 +37,15 @@ class StarvedParameters:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """A list, tuple or dict of Python's (`kind`) that is the attribute `name` of a module of a class."""
+    """A list, tuple or dict of Python's (`kind`) that is the attribute `name` of a module of a class.
+
+    `resting`: what is in it was in evaluation mode while that module was in training mode.
+    """
 
     kind: str
     class_name: str
     name: str
+    resting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,8 @@ class UnheldLeaf:
     whenever it was looked at, had been added to, and is not zero. `dims`: how many dimensions it has; -1: unknown.
     `waiting`: an optimizer that has made no step holds it. `thawed`: at an earlier step it was there, and required no
     grad. `container`: it is in there, and the module does not register it. `within`: the names of the classes
-    of the modules that it is in, and of their bases.
+    of the modules that it is in, and of their bases. `beside_held`: a module has it beside another parameter that an
+    optimizer holds.
     """
 
     path: str
@@ -70,6 +75,7 @@ class UnheldLeaf:
     thawed: bool = False
     container: Container | None = None
     within: frozenset[str] = frozenset()
+    beside_held: bool = False
 
 
 @dataclass(frozen=True, slots=True)

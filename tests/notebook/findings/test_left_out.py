@@ -239,3 +239,43 @@ def test_what_is_left_on_purpose_or_goes_elsewhere_is_not_told_as_dropped(run, l
 def test_names_that_are_only_printed_are_no_group(run):
     printed = "names, sizes = [], []\nfor name, p in enc.named_parameters():\n    names.append(name)\n    sizes.append(p.numel())\nprint(names)"
     assert not [one for one in run(TWO, printed, LOOP) if "gets to no optimizer" in one.text]
+
+
+HEAD = """from torch import nn
+net, x = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2)), torch.randn(4, 2)
+def split(module):
+    body, head = [], []
+    for name, p in module.named_parameters():
+        if name.startswith("2"):
+            head.append(p)
+        else:
+            body.append(p)
+    return body, head
+body, head = split(net)
+opt = torch.optim.SGD([{"params": head}], lr=0.1)"""
+
+
+def test_whole_modules_may_be_left_out_on_purpose_so_it_is_an_information(run):
+    (found,) = run(HEAD, OF_GROUPS)
+    assert found.severity == "info" and found.fixes[0].text.startswith("If they should be trained")
+
+
+TEACHER = """from torch import nn
+def teachers(count):
+    return [nn.Linear(2, 2){eval} for _ in range(count)]
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.student, self.teachers = nn.Linear(2, 2), None
+        self.teachers = teachers(2)
+    def forward(self, x):
+        return self.student(x) - sum(teacher(x) for teacher in self.teachers)
+net, x = Net(), torch.randn(4, 2)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)"""
+
+
+def test_what_is_in_evaluation_mode_in_a_list_is_hidden_from_the_optimizer_on_purpose(run):
+    (found,) = run(TEACHER.replace("{eval}", ""), OF_GROUPS)
+    assert found.severity == "warning" and found.fixes[0].id == "register_modules"
+    hidden = run(TEACHER.replace("{eval}", ".eval()"), OF_GROUPS)
+    assert not [one for one in hidden if one.severity == "warning"]

@@ -29,9 +29,9 @@ _DICTS = (ast.Dict, ast.DictComp)
 def container_lines(record: Record, leaf: UnheldLeaf) -> list[Line] | None:
     """The statements that give a leaf's container to its module: ``self.layers = [...]``; empty: they are not known.
 
-    None: it is in none, or in one that hides on purpose what the module was given.
+    None: it is in none, or in one that hides on purpose what the module was given, or what is not to be trained.
     """
-    if leaf.container is None:
+    if leaf.container is None or leaf.container.resting:
         return None
     name, cls = leaf.container.name, leaf.container.class_name
     found = [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from graphwidget.diagnosis.findings.silences.unheld.groups.collected import filled, module_of
@@ -18,7 +19,7 @@ from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.paths import root_of
 from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
-from graphwidget.diagnosis.wording import at, short
+from graphwidget.diagnosis.wording import at
 from graphwidget.model import CellRun, Finding, Fix, Record, UnheldLeaf
 
 __all__ = ["Dropped", "dropped", "gets_to_no_optimizer", "may_be_of"]
@@ -188,21 +189,26 @@ def may_be_of(one: Dropped, leaf: UnheldLeaf) -> bool:
 
 
 def gets_to_no_optimizer(one: Dropped, leaves: list[UnheldLeaf]) -> Finding:
-    """The finding for leaves that may be in such a container."""
-    shown, end = named(leaves), one.end.name
+    """The finding for leaves that may be in such a container.
+
+    It is a warning where a module has parameters of both kinds: nobody trains a weight and means to leave its bias.
+    Whole modules may be left out on purpose.
+    """
+    shown, end, edits = named(leaves), one.end.name, _as_group(one)
+    by_mistake = any(leaf.beside_held for leaf in leaves)
     why = f"{one.line.shown} collects parameters, and what has them gets to no optimizer: none is made of `{end}`."
-    edits = _as_group(one)
+    do = "Give" if by_mistake else "If they should be trained, give"
+    group = f": `{{'params': {end}}}`" if edits else ""
     fix = Fix(
         "new_optimizer",
-        f"Give the optimizer a group of {short(end)}, too, with the options that it is to have."
-        if not edits
-        else f"Give the optimizer a group of {short(end)}, too: `{{'params': {end}}}`, with the options it is to have.",
+        f"{do} the optimizer a group of `{end}`, too{group}, with the options that it is to have.",
         False,
         at(one.line.place),
         "They are trained then.",
         edits=edits,
     )
-    return finding_of(shown, one.line.place, why, leaves, fix)
+    found = finding_of(shown, one.line.place, why, leaves, fix)
+    return found if by_mistake else replace(found, severity="info")
 
 
 def _as_group(one: Dropped) -> Edits:
