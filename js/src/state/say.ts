@@ -96,8 +96,8 @@ export function slotAt(graph: Graph, slot: number): Slot {
 }
 
 /**
- * The header's line of facts: size of the graph, bytes held, and number of freed saved tensors (a number, as they may
- * have shared bytes).
+ * The header's line of facts: bytes held, number of freed saved tensors (a number, as they may have shared bytes), and
+ * size of the graph. A narrow header cuts the end of it, so what is asked first stands first.
  */
 export function facts(graph: Graph, boxes: number): string {
   let leaves = 0;
@@ -114,8 +114,8 @@ export function facts(graph: Graph, boxes: number): string {
   const held = `${bytes(graph.held)} held`;
   return join(
     " · ",
+    freed > 0 ? `${held}, ${count(freed, "tensor")} freed` : held,
     `${count(nodes, "node")}${boxes > 0 && boxes < nodes ? ` as ${boxes}` : ""}, ${count(leaves, "leaf", "leaves")}`,
     roots > 1 && `${roots} roots`,
-    freed > 0 ? `${held}, ${count(freed, "tensor")} freed` : held,
   );
 }

@@ -42,5 +42,5 @@ test("the facts count what is alive: neither nodes nor leaves that are gone", ()
     roots: [],
     held: 0,
   };
-  expect(facts(graph as never, 0)).toBe("1 node, 1 leaf · 0 B held, 1 tensor freed");
+  expect(facts(graph as never, 0)).toBe("0 B held, 1 tensor freed · 1 node, 1 leaf");
 });
