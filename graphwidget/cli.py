@@ -9,8 +9,9 @@
 
 What follows TARGET is the program's own; behind a notebook or a file with `# %%` cells options of ours may stand, too.
 Exit status of `explain`: 0 the program ran to its end and no finding has severity error; 1 it raised, or a finding has
-severity error; 2 the target cannot be read or started, or the command line is wrong. Exit status of `run`: the
-program's own, or 2 if there was none to run.
+severity error; 2 the target cannot be read or started, it was stopped before its end (`--timeout`, Ctrl+C: what it did
+until then is explained), or the command line is wrong. Exit status of `run`: the program's own, or 2 if there was none
+to run.
 """
 
 from __future__ import annotations
@@ -186,7 +187,11 @@ def _explain(options: argparse.Namespace) -> int:
             answer = explain(program, order, start, options)
     except (UnreadableProgram, StoppedProgram, ImportError) as error:
         return _cannot(error)
-    return _answer(answer.text, answer.status, options)
+    status = _answer(answer.text, answer.status, options)
+    if answer.stopped:
+        print(f"graphwidget: {answer.stopped}", file=sys.stderr)
+        return CANNOT_RUN
+    return status
 
 
 def _explain_record(start: Start, options: argparse.Namespace) -> int:
@@ -233,7 +238,8 @@ def _in_this_process(program: Program, order: Sequence[int], start: Start, optio
         program, order, arguments=start.arguments, timeout=options.timeout, progress=_progress, begin=seen.follow
     )
     wish = wish.with_cells(program.cells, order)
-    return answers.answer(options.format, start, run.tracker, run.journal, asked=wish)
+    answer = answers.answer(options.format, start, run.tracker, run.journal, asked=wish)
+    return replace(answer, stopped=run.stopped)
 
 
 def _in_a_kernel(program: Program, order: Sequence[int], start: Start, options: argparse.Namespace) -> Answer:

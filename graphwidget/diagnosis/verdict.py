@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from graphwidget.model import BackwardCall, CellRun, Finding, Record, Verdict, torch_messages
+from graphwidget.model import FROM_OUTSIDE, BackwardCall, CellRun, Finding, Record, Verdict, torch_messages
 
 __all__ = ["verdict"]
 
@@ -15,12 +15,15 @@ def verdict(record: Record, findings: Iterable[Finding]) -> Verdict:
     raised = [call for call in record.calls if call.result == "raised"]
     with_finding = {finding.call for finding in found if not finding.unexplained}
     explained = {_alike(call) for call in raised if call.n in with_finding}
-    unexplained = {_alike(call): call for call in reversed(raised) if _alike(call) not in explained}
+    failing = [call for call in raised if call.error_type not in FROM_OUTSIDE]
+    unexplained = {_alike(call): call for call in reversed(failing) if _alike(call) not in explained}
 
     failed = {call.error for call in raised}
     runs = [run for run in record.runs.values() if run.error is not None]
-    refused = [run for run in runs if run.through_backward and run.error not in failed]
-    outside = [run for run in runs if not run.through_backward]
+    stopped = [run for run in runs if run.error_type in FROM_OUTSIDE]
+    inside = [run for run in runs if run.through_backward and run not in stopped]
+    refused = [run for run in inside if run.error not in failed]
+    outside = [run for run in runs if run not in inside]
     others = [finding for finding in found if finding.call is None and not finding.unexplained]
     places = {finding.failed_at or finding.made_at for finding in others} - {None}
     settled = {_same(run) for run in runs if run.error_place in places}
@@ -28,7 +31,7 @@ def verdict(record: Record, findings: Iterable[Finding]) -> Verdict:
     other: dict[object, CellRun] = {}
     for run in (*refused, *outside):
         if _same(run) not in settled and not _leaves(run):
-            of_autograd = run.through_backward or torch_messages.OF_AUTOGRAD.search(run.error or "")
+            of_autograd = run in refused or torch_messages.OF_AUTOGRAD.search(run.error or "")
             (open_ if of_autograd else other).setdefault(_same(run), run)
     return Verdict(
         findings=len(found),

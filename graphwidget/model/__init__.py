@@ -69,6 +69,7 @@ from graphwidget.model.measured.starved import (
 from graphwidget.model.nonfinite import NonFinite
 from graphwidget.model.predictions import Answer, Prediction
 from graphwidget.model.records import (
+    FROM_OUTSIDE,
     BackwardCall,
     CellError,
     CellRun,
@@ -103,6 +104,7 @@ __all__ = [
     "TextLine",
     "Answer",
     "BackwardCall",
+    "FROM_OUTSIDE",
     "CellError",
     "CellRun",
     "Comparison",

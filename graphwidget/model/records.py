@@ -29,6 +29,7 @@ __all__ = [
     "BackwardCall",
     "CellError",
     "CellRun",
+    "FROM_OUTSIDE",
     "Drawing",
     "Event",
     "Finding",
@@ -40,6 +41,8 @@ __all__ = [
     "Write",
 ]
 
+# What ends a program, and says nothing of the line where it was.
+FROM_OUTSIDE = ("KeyboardInterrupt", "SystemExit", "GeneratorExit", "CellTimeout")
 
 Reason = Literal[
     "freed",

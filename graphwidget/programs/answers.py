@@ -22,7 +22,9 @@ from graphwidget.render.program import ProgramRun
 from graphwidget.trials.asked import Asked, Tried, memory_of_this_process
 from graphwidget.trials.attempt import Ran
 
-__all__ = ["answer"]
+__all__ = ["STOPPED", "answer"]
+
+STOPPED = "The program was stopped before its end. This is what it did until then."
 
 
 def answer(
@@ -70,7 +72,7 @@ def answer(
         argv=start.arguments,
         exit=journal.exit,
         texts=texts_of(record),
-        notes=(*tracker.own_code.notes(), *tried.notes),
+        notes=(*([STOPPED] if journal.stopped else []), *tracker.own_code.notes(), *tried.notes),
         not_tried=tried.why_not,
     )
     raised = any(not error.leaves for error in journal.errors)
@@ -84,11 +86,12 @@ def _ran(asked: Asked, record: Record, findings: Sequence[Finding], tracker: Tra
         asked.rerun,
         record,
         findings,
-        journal.errors,
+        journal.own_errors,
         tracker.log.count,
         time.monotonic() - asked.rerun.began,
         events=tracker.events,
         memory=memory_of_this_process(),
         cell_of=journal.cell,
         zero_grads=tracker.write_recorder.zero_grads(),
+        stopped=journal.stopped,
     )

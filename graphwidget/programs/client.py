@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -78,13 +79,21 @@ def explain(
     Raises
     ------
     StoppedProgram
-        If the kernel does not start or dies, if a cell runs too long, on Ctrl+C.
+        If the kernel does not start or dies, if a cell that is to stop cannot be interrupted, or if Ctrl+C is pressed
+        again.
+
+    Notes
+    -----
+    On Ctrl+C, or when a cell has run too long, it is the last one to run.
     """
     with tempfile.TemporaryDirectory() as folder, _kernel(program, start, Path(folder) / "kernel.json") as kernel:
+        stopped = ""
         for step in progress(iter(range(1, len(order) + 1))):
             cell = order[step - 1]
             kernel.doing = f"in cell {cell}"
-            reply = kernel.run(program.cells[cell - 1], cell, timeout)
+            reply, stopped = kernel.run(program.cells[cell - 1], cell, timeout)
+            if stopped:
+                break
             if reply.get("status") == "aborted":
                 raise StoppedProgram(f"{program.path}: the kernel gave no answer to cell {cell}")
             if any(part.get("source") == "ask_exit" for part in reply.get("payload", ())):
@@ -92,7 +101,7 @@ def explain(
                 break
         kernel.doing = "after the last cell"
         ran = {"cells": program.cells, "order": order, "wanted": wanted, "seconds": try_seconds}
-        return kernel.answer(format_, start, ran)
+        return replace(kernel.answer(format_, start, ran | {"stopped": bool(stopped)}), stopped=stopped)
 
 
 def run(program: Program, start: Start) -> int:
@@ -109,14 +118,16 @@ def run(program: Program, start: Start) -> int:
         kernel.stdout = sys.stdout
         for step, cell in enumerate(program.order, 1):
             kernel.doing = f"in cell {cell}"
-            reply = kernel.run(program.cells[cell - 1], cell, None)
+            reply, stopped = kernel.run(program.cells[cell - 1], cell, None)
+            if stopped:
+                raise StoppedProgram(stopped)
             if kernel.raised or reply.get("status") != "ok":
                 break
             if any(part.get("source") == "ask_exit" for part in reply.get("payload", ())):
                 print_exit(cell, program.order[step:])
                 break
         kernel.doing = "after the last cell"
-        ran = {"cells": program.cells, "order": program.order, "wanted": False, "seconds": None}
+        ran = {"cells": program.cells, "order": program.order, "wanted": False, "seconds": None, "stopped": False}
         answer = kernel.answer("json", start, ran)
     said = json.loads(answer.text)
     loud = [one for one in said["findings"] if one["severity"] != "info"] if not kernel.raised else []
@@ -161,8 +172,8 @@ class _Kernel:
             if time.monotonic() > end:
                 raise StoppedProgram(f"{self.path}: the kernel did not answer within {START_SECONDS} s")
 
-    def run(self, code: str, cell: int, timeout: float | None) -> dict[str, Any]:
-        """Run a cell; the content of its reply."""
+    def run(self, code: str, cell: int, timeout: float | None) -> tuple[dict[str, Any], str]:
+        """Run a cell; the content of its reply, and why it was stopped (empty: it was not)."""
         content = {
             "code": code,
             "silent": False,
@@ -175,15 +186,21 @@ class _Kernel:
         request = self.client.session.msg("execute_request", content, metadata=metadata)
         self.client.shell_channel.send(request)
         asked = request["header"]["msg_id"]
-        reply = self._finished(asked, time.monotonic() + timeout if timeout else None)
+        why = ""
+        try:
+            reply = self._finished(asked, time.monotonic() + timeout if timeout else None)
+            if reply is None:
+                why = f"{self.path}: cell {cell} ran longer than {timeout:g} s (--timeout)"
+        except KeyboardInterrupt:
+            reply, why = None, f"{self.path}: interrupted in cell {cell}"
         if reply is None:
-            why = f"{self.path}: cell {cell} ran longer than {timeout:g} s (--timeout)"
             self.signal(signal.SIGINT)
-            stopped = self._finished(asked, time.monotonic() + GRACE) is not None
-            raise StoppedProgram(why if stopped else f"{why}, in a call that cannot be interrupted")
+            reply = self._finished(asked, time.monotonic() + GRACE)
+            if reply is None:
+                raise StoppedProgram(f"{why}, in a call that cannot be interrupted")
         self.ran += 1
         self.raised += reply.get("status") == "error"
-        return reply
+        return reply, why
 
     def answer(self, format_: str, start: Start, ran: dict[str, Any]) -> Answer:
         """Ask the kernel for the answer. `ran`: the cells, the order in which they ran, and whether fixes are tried."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-from graphwidget.model import CellError, Place
+from graphwidget.model import FROM_OUTSIDE, CellError, Place
 
 # Protocol of `client` and `kernel`: the request for the answer, and the key of the file's cell in request metadata.
 ANSWER = "graphwidget_answer"
@@ -19,10 +19,14 @@ CELL = "graphwidget_cell"
 
 @dataclass(frozen=True)
 class Answer:
-    """The text that `graphwidget explain` writes to standard output, and its exit status."""
+    """The text that `graphwidget explain` writes to standard output, and its exit status.
+
+    `stopped`: why the program was stopped from outside; empty: it was not.
+    """
 
     text: str
     status: int
+    stopped: str = ""
 
 
 @dataclass
@@ -30,7 +34,8 @@ class Journal:
     """Of one shell, or of a program without one.
 
     `place_of` finds the line of the user's own that raised. `cells` turns an execution count into the file's cell:
-    empty cells get none. `exit` is the status that a program would have ended with at its first error.
+    empty cells get none. `exit` is the status that a program would have ended with at its first error. `stopped`: the
+    last error was raised from outside, by Ctrl+C or when its time was up.
     """
 
     shell: Any = None
@@ -39,6 +44,7 @@ class Journal:
     errors: list[CellError] = field(default_factory=list)
     cells: dict[int, int] = field(default_factory=dict)
     steps: int = 0
+    stopped: bool = False
 
     @contextmanager
     def ran(self, cell: int) -> Iterator[None]:
@@ -57,6 +63,12 @@ class Journal:
         elif result.error_in_exec is not None:
             error = result.error_in_exec
             self.note(error, cell, result.execution_count, self._line(error.__traceback__))
+
+    @property
+    def own_errors(self) -> list[CellError]:
+        """Without the one by which it was stopped, which a cell that catches everything does not raise."""
+        stopped = self.stopped and self.errors and self.errors[-1].type in FROM_OUTSIDE
+        return self.errors[:-1] if stopped else self.errors
 
     def cell(self, number: int | None) -> int | None:
         """The cell of the file that ran as `In[number]`."""

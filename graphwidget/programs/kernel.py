@@ -71,6 +71,7 @@ class Kernel(IPythonKernel):
             pass
         try:
             self.journal.exit = int(self.journal.exit != 0)
+            self.journal.stopped = asked["stopped"]
             start = Start(asked["target"], tuple(asked["arguments"]))
             path = str(self.program or asked["target"])
             again = replace(self.again, target=path, arguments=start.arguments, notebook=self.program is None)

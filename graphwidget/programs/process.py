@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["explain", "main"]
 
 GRACE = 5.0  # seconds that a program may take to end when it is asked to
+_TOLD = "graphwidget: stopped. It is explained as far as it ran, when it has ended (Ctrl+C: end it at once)"
 
 # Nothing of the script's folder is imported before all that is needed here is.
 _START = """
@@ -51,6 +53,8 @@ def explain(
 ) -> Answer:
     """Run a program as Python runs it. What it prints goes to standard error.
 
+    On Ctrl+C, or when its time is up, the program is interrupted, and explained as far as it ran.
+
     Parameters
     ----------
     start
@@ -65,7 +69,7 @@ def explain(
     Raises
     ------
     StoppedProgram
-        If it cannot be found or started, runs too long, or leaves no answer; on Ctrl+C.
+        If it cannot be found or started, or leaves no answer: it cannot be interrupted, or Ctrl+C is pressed again.
     """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "answer.json"
@@ -81,27 +85,92 @@ def explain(
         flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
         try:
             with _process([sys.executable, *flags, "-c", code]) as process:
-                status = _wait(process, timeout, Path(f"{file}.ran"))
+                status, stopped = _wait(process, timeout, Path(f"{file}.ran"))
         except subprocess.TimeoutExpired:
-            raise StoppedProgram(f"{start.target}: ran longer than {timeout:g} s (--timeout)") from None
+            why = f"{start.target}: ran longer than {timeout:g} s (--timeout), in a call that cannot be interrupted"
+            raise StoppedProgram(why) from None
         except KeyboardInterrupt:
             raise StoppedProgram(f"{start.target}: interrupted") from None
         if not file.exists():
-            raise StoppedProgram(f"{start.target}: {_how_it_ended(status)}, and the record of it is lost")
+            why = (
+                f"{stopped}, and left no record"
+                if stopped
+                else f"{_how_it_ended(status)}, and the record of it is lost"
+            )
+            raise StoppedProgram(f"{start.target}: {why}")
         found = json.loads(file.read_text(encoding="utf-8"))
     if "problem" in found:
         raise StoppedProgram(found["problem"])
-    return Answer(found["text"], found["status"])
+    return Answer(found["text"], found["status"], f"{start.target}: {stopped}" if stopped else "")
 
 
-def _wait(process: subprocess.Popen[bytes], timeout: float | None, ran: Path) -> int:
-    """Wait for the program, and for the trials of its fixes, which have limits of their own."""
+def _wait(process: subprocess.Popen[bytes], timeout: float | None, ran: Path) -> tuple[int, str]:
+    """Wait for the program, and for the trials of its fixes, which have limits of their own.
+
+    Returns
+    -------
+    tuple[int, str]
+        The exit status of the process, and why the program was stopped.
+    """
+    stopped = ""
     try:
-        return process.wait(timeout)
+        return process.wait(timeout), stopped
     except subprocess.TimeoutExpired:
-        if not ran.exists():
-            raise
-        return process.wait()
+        if ran.exists():
+            return _answer_of(process), stopped
+        stopped = f"ran longer than {timeout:g} s (--timeout)"
+        process.send_signal(signal.SIGINT)
+        _until(ran, process, GRACE)
+    except KeyboardInterrupt:
+        if ran.exists():
+            return _answer_of(process, interrupted=True), stopped
+        stopped = "interrupted"
+        print(_TOLD, file=sys.stderr, flush=True)
+        _hand_on(process)
+    return _answer_of(process), stopped
+
+
+def _answer_of(process: subprocess.Popen[bytes], *, interrupted: bool = False) -> int:
+    """Wait for the answer. Ctrl+C ends the trials: then the rest of it takes no time."""
+    if not interrupted:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            pass
+    _hand_on(process)
+    try:
+        return process.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        raise KeyboardInterrupt from None
+
+
+def _until(ran: Path, process: subprocess.Popen[bytes], seconds: float) -> None:
+    """Wait until the program has run.
+
+    Raises
+    ------
+    subprocess.TimeoutExpired
+        If that takes too long.
+    """
+    end = time.monotonic() + seconds
+    while not ran.exists() and process.poll() is None:
+        if time.monotonic() > end:
+            raise subprocess.TimeoutExpired(process.args, seconds)
+        time.sleep(0.02)
+
+
+def _hand_on(process: subprocess.Popen[bytes]) -> None:
+    """Interrupt the program, too, unless the terminal does: it interrupts all processes of the group in front."""
+    try:
+        terminal = os.open(os.ctermid(), os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        process.send_signal(signal.SIGINT)
+        return
+    try:
+        if os.tcgetpgrp(terminal) != os.getpgrp():
+            process.send_signal(signal.SIGINT)
+    finally:
+        os.close(terminal)
 
 
 @contextmanager
@@ -164,6 +233,7 @@ def main(
     wish = asked.Asked(wanted, again, seen, seconds)
 
     def report(tracker: Tracker, journal: Journal, code: str) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # but for trials, which may be interrupted
         Path(f"{file}.ran").touch()
         try:
             answer = answers.answer(format_, start, tracker, journal, code if start.module else None, wish)
@@ -175,6 +245,9 @@ def main(
         script.run(start, report, seen.follow)
     except UnreadableProgram as error:
         _write(file, problem=str(error))
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program has been stopped, and is to end
+        raise
 
 
 def _write(file: str, **answer: object) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from graphwidget.capture.tracker import Tracker
 from graphwidget.programs import posing
 from graphwidget.programs.journal import Journal, print_exit
-from graphwidget.programs.target import Program, StoppedProgram
+from graphwidget.programs.target import Program
 
 
 class CellTimeout(BaseException):
@@ -25,10 +25,11 @@ class CellTimeout(BaseException):
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: the tracker with its record, and the journal of cells."""
+    """A finished run: the tracker with its record, and the journal of cells. `stopped`: why it was, from outside."""
 
     tracker: Tracker
     journal: Journal
+    stopped: str = ""
 
 
 def run(
@@ -57,14 +58,10 @@ def run(
     begin
         Called with the tracker and the journal before the first cell.
 
-    Raises
-    ------
-    StoppedProgram
-        If a cell ran longer than `timeout`, or was interrupted from outside (Ctrl+C).
-
     Notes
     -----
-    A timeout raises `CellTimeout` in the cell. Where a call into C does not come back to Python within
+    A cell that is interrupted from outside (Ctrl+C), or runs longer than `timeout`, is the last one to run. A timeout
+    raises `CellTimeout` in it. Where a call into C does not come back to Python within
     `GRACE` seconds more, the process ends with status 2 and a message; a call that holds the GIL cannot be stopped.
     """
     shell = _shell()
@@ -74,19 +71,23 @@ def run(
         journal = Journal(shell, tracker.place_of_error)
         if begin is not None:
             begin(tracker, journal)
+        stopped = ""
         for step in progress(iter(range(1, len(order) + 1))):
             cell = order[step - 1]
             with journal.ran(cell), _limit(timeout, program.path, cell), _interruptible() as interrupted:
                 result = shell.run_cell(program.cells[cell - 1], store_history=True, cell_id=f"cell-{cell}")
             if interrupted.is_set():
-                raise StoppedProgram(f"{program.path}: interrupted in cell {cell}")
-            if isinstance(result.error_in_exec, CellTimeout):
-                raise StoppedProgram(f"{program.path}: cell {cell} ran longer than {timeout:g} s (--timeout)")
+                stopped = f"{program.path}: interrupted in cell {cell}"
+            elif isinstance(result.error_in_exec, CellTimeout):
+                stopped = f"{program.path}: cell {cell} ran longer than {timeout:g} s (--timeout)"
             result = None
+            if stopped:
+                journal.stopped = True
+                break
             if shell.exit_now:
                 print_exit(cell, order[step:])
                 break
-        return Run(tracker, journal)
+        return Run(tracker, journal, stopped)
 
 
 def _shell() -> Any:

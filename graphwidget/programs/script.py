@@ -105,6 +105,7 @@ def run(
             atexit.register(_end, os.getpid(), partial(report, tracker, journal, start.target), in_fork, tracker)
         traceback = _without_ours(error.__traceback__)
         journal.note(error, None, None, _line(error, traceback, main))
+        journal.stopped = isinstance(error, KeyboardInterrupt)
         if not isinstance(error, SystemExit):
             sys.last_traceback = traceback  # Python sets it next: what its frames keep belongs to the last graph
         tracker.end_cell(error)

@@ -132,6 +132,8 @@ class _Watch:
         if self._job.calls is not None and n >= self._job.calls:
             self._outputs, self._inputs = outputs, _each(inputs)
             self.stop("enough", self._tracker)
+        if self._job.ends_at is not None and n >= self._job.ends_at:
+            self.stop("enough", self._tracker)
         if self._mode is not None:
             if not any(getattr(one, "requires_grad", True) for one in _each(outputs)):
                 self._no_graph = self._lineage(n, outputs)
@@ -144,7 +146,7 @@ class _Watch:
         """Write the account, and end the process at once: no code of the program's runs after this."""
         if os.getpid() != self._process or not self._busy.acquire(blocking=False):
             return
-        text = self._account(tracker, ended) if self._job.lineage != "alone" else self._measured()
+        text = self._account(tracker, ended) if self._job.lineage != "alone" else self._measured(ended)
         part = Path(f"{self._job.account}.part")
         part.write_text(text, encoding="utf-8")
         os.replace(part, self._job.account)
@@ -177,10 +179,11 @@ class _Watch:
             cell_of=self._journal.cell,
         ).to_json()
 
-    def _measured(self) -> str:
-        """Where values left the graph."""
+    def _measured(self, ended: str) -> str:
+        """Where values left the graph. What its hooks did not do yet they may do behind where its time was up."""
         call = self._job.calls if self._outputs is not None else None
-        return json.dumps(asdict(self._lineage(call, self._outputs, self._inputs)))
+        lineage = self._lineage(call, self._outputs, self._inputs)
+        return json.dumps(asdict(replace(lineage, hooks=()) if ended == "time" else lineage))
 
     def _lineage(self, call: int | None, outputs: Any = (), inputs: Sequence[Any] = ()) -> Lineage:
         frames = self._tracker.provenance.cell_frames(sys._getframe())

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphwidget.model import (
+    FROM_OUTSIDE,
     BackwardCall,
     CellError,
     CellRun,
@@ -145,6 +146,8 @@ def _ending(error: CellError) -> str:
     where = cell_text(error.number, error.line, error.place) if known else ""
     if is_exit(error.type):
         return f"Ended{f' at {where}' if where else ''} by {error.type}"
+    if error.type in FROM_OUTSIDE:
+        return f"Stopped{f' at {where}' if where else ''} by {error.type}"
     return f"{where or 'The program'} raised {error.type}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
-from graphwidget.model import CellRun, Finding, Fix, Place, Verdict, cut, cut_edit
+from graphwidget.model import FROM_OUTSIDE, CellRun, Finding, Fix, Place, Verdict, cut, cut_edit
 from graphwidget.render.words import count
 
 __all__ = ["cell_text", "finding_lines", "is_exit", "note", "summary", "verdict_lines", "wrapped"]
@@ -99,9 +99,13 @@ def summary(verdict: Verdict) -> str:
     open_ = len(verdict.unexplained) + len(verdict.open_cells)
     if open_:
         parts.append(f"{count(open_, 'error')} {'is' if open_ == 1 else 'are'} not explained yet.")
-    raised = [f"{run.error_type}{_in_brackets(run)}" for run in verdict.other_cells if not is_exit(run.error_type)]
+    others = [run for run in verdict.other_cells if run.error_type not in FROM_OUTSIDE]
+    raised = [f"{run.error_type}{_in_brackets(run)}" for run in others]
     if raised:
         parts.append(f"Raised outside of any backward call: {_listed(raised)}.")
+    stopped = [run for run in verdict.other_cells if run.error_type in FROM_OUTSIDE and not is_exit(run.error_type)]
+    if stopped:
+        parts.append(f"Stopped by {_listed([f'{run.error_type}{_in_brackets(run)}' for run in stopped])}.")
     exits = [run for run in verdict.other_cells if is_exit(run.error_type)]
     if exits:
         parts.append(f"Ended by {_listed([exit_text(run.error or '') + _in_brackets(run) for run in exits])}.")

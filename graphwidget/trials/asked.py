@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import shlex
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -80,30 +83,46 @@ class Asked:
         why_not = self._why_not(ran, done, lost, tries)
         if why_not:
             return Tried(findings, why_not if matters else "")
-        count, notes = 0, []
+        notes: list[str] = []
+        try:
+            with _interrupts() as cancelled:
+                return self._again(ran, wants, lost if matters else "", notes, cancelled)
+        except Exception as error:  # the answer is worth more than the trials
+            why = f"No fix was tried: that failed ({type(error).__name__}: {error})."
+            return Tried(findings, why, tuple(notes))
+
+    def _again(self, ran: Ran, wants: bool, lost: str, notes: list[str], cancelled: Callable[[], bool]) -> Tried:
+        """Run the program again, to measure it if it `wants` that, and with its fixes.
+
+        Parameters
+        ----------
+        lost
+            What there is not, if it does not run again; empty: nothing that matters.
+        notes
+            Takes sentences about files that are not as they were.
+        cancelled
+            Asked again and again whether to stop.
+        """
+        count = 0
 
         def say(fix: str) -> None:
             nonlocal count
             count += 1
             print(f"graphwidget: trial {count}: the program runs again, with a fix in it: {fix}", file=sys.stderr)
 
-        try:
-            if wants:
-                what = f"where values {'stop to be finite' if ran.record.nonfinite else 'leave the graph'}"
-                if not wants_cuts(ran):
-                    what = "what hooks for saved tensors give back" if wants_unpacked(ran) else _HOOKS_CALLED
-                print(f"graphwidget: the program runs again, to measure {what}", file=sys.stderr)
-                ran, files = with_lineage(ran, self.seconds)
-                findings = tuple(ran.findings)
-                notes += files.notes
-                if files.why_not:  # and so it would be in each trial
-                    why = f"{lost}: the program was to run again, but {files.why_not}."
-                    return Tried(findings, why if matters else "", tuple(notes))
-            tried = try_fixes(ran, Trials(self.seconds, say, note=notes.append))
-            return Tried(tried, "", tuple(dict.fromkeys(notes)))
-        except Exception as error:  # the answer is worth more than the trials
-            why = f"No fix was tried: that failed ({type(error).__name__}: {error})."
-            return Tried(findings, why, tuple(notes))
+        if wants:
+            what = f"where values {'stop to be finite' if ran.record.nonfinite else 'leave the graph'}"
+            if not wants_cuts(ran):
+                what = "what hooks for saved tensors give back" if wants_unpacked(ran) else _HOOKS_CALLED
+            print(f"graphwidget: the program runs again, to measure {what}", file=sys.stderr)
+            ran, files = with_lineage(ran, self.seconds, cancelled)
+            notes += files.notes
+            if files.why_not:  # and so it would be in each trial
+                why = f"{lost}: the program was to run again, but {files.why_not}." if lost else ""
+                return Tried(tuple(ran.findings), why, tuple(notes))
+        tried = try_fixes(ran, Trials(self.seconds, say, cancelled, notes.append))
+        why = f"{lost}: that was interrupted." if cancelled() and lost else ""
+        return Tried(tried, why, tuple(dict.fromkeys(notes)))
 
     def _why_not(self, ran: Ran, done: Done, lost: str, tries: bool) -> str:
         """Why the program does not run again, and what is lost by that; empty: it runs again."""
@@ -121,11 +140,27 @@ class Asked:
             why = f"the program took {ran.seconds:.0f} s"
         else:
             return ""
-        return f"{lost}: {why}. To {'try them' if tries else 'measure it'} all the same: {self._command()}"
+        again = f"To {'try them' if tries else 'measure it'} all the same: {self._command('--try')}"
+        less = f" (or less of it: {self._command('--timeout', f'{LONG / 2:g}')})" if ran.seconds > LONG else ""
+        return f"{lost}: {why}. {again}{less}"
 
-    def _command(self) -> str:
-        words = ["graphwidget", "explain", "--try", *(["-m"] if self.rerun.module else []), self.rerun.target]
+    def _command(self, *options: str) -> str:
+        words = ["graphwidget", "explain", *options, *(["-m"] if self.rerun.module else []), self.rerun.target]
         return shlex.join([*words, *self.rerun.arguments])
+
+
+@contextmanager
+def _interrupts() -> Iterator[Callable[[], bool]]:
+    """Ctrl+C ends what runs again, and nothing more: gives a function that says whether it was pressed."""
+    pressed = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield pressed.is_set
+        return
+    before = signal.signal(signal.SIGINT, lambda _number, _frame: pressed.set())
+    try:
+        yield pressed.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _lost(ran: Ran, tries: bool) -> str:

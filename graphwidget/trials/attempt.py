@@ -66,6 +66,8 @@ class Ran:
         What it left in files.
     must_keep
         Whether it may run again only as far as the files that it changes can be put back.
+    stopped
+        Whether it was stopped from outside. Then it runs again as far as it had come.
     """
 
     rerun: Rerun
@@ -81,6 +83,12 @@ class Ran:
     followed: float | None = None
     left: Left = field(default_factory=Left)
     must_keep: bool = True
+    stopped: bool = False
+
+    @property
+    def ends_at(self) -> int | None:
+        """How many backward calls it makes, if it does not come to its end."""
+        return self.begun if self.stopped else None
 
 
 class Attempt(NamedTuple):
@@ -150,6 +158,7 @@ def attempt(
             str(Path(folder, "account.json")),
             lineage="too" if follows else "",
             nonfinite=bool(ran.record.nonfinite),
+            ends_at=None if failed else ran.ends_at,
         )
         ending, files = run(job, ran, copy.rerun, Limits(whole, 2 * ran.memory + MEMORY), cancelled)
         account, began = Path(job.account), Path(job.account + BEGAN)

@@ -122,6 +122,8 @@ def _ran(before: Account, after: Account, further: int, what: str) -> str:
         ran = f"ran to its end in {_seconds(after)}"
     elif after.ended == "time" and not further:
         ran = f"ran past the place, and was stopped after {_seconds(after)}"
+    elif not further:
+        ran = f"ran as far as the program had come, in {_seconds(after)}"
     else:
         ran = f"ran {further} further {what} in {_seconds(after)}"
     if before.held_bytes and after.held_bytes and after.held_bytes != before.held_bytes:

@@ -62,7 +62,7 @@ def wants_cuts(ran: Ran) -> bool:
     return no_graph or ran.zero_grads or bool(steps) or may_have_constant_terms(ran.record)
 
 
-def with_lineage(ran: Ran, seconds: float | None) -> tuple[Ran, PutBack]:
+def with_lineage(ran: Ran, seconds: float | None, cancelled: Callable[[], bool] = lambda: False) -> tuple[Ran, PutBack]:
     """The run with the findings that follow from its measured lineage; as it is, where it could not be measured.
 
     Also what came of its files, which says why it could not, if it is for them.
@@ -71,13 +71,15 @@ def with_lineage(ran: Ran, seconds: float | None) -> tuple[Ran, PutBack]:
     ----------
     seconds
         How long the program may run; None: as for a trial.
+    cancelled
+        Asked again and again whether to stop.
     """
     about = ((one, call_at(ran.record.calls, one.call)) for one in ran.findings)
     call = next((one.call for one, failed in about if failed_by_a_cut(one, failed)), None)
     start = max(START, 2 * ran.rerun.start_seconds)
     seconds = seconds or max(SECONDS, 4 * ran.seconds)
     began = time.monotonic()
-    lineage, files = _lineage_of(ran, call, seconds, seconds + start)
+    lineage, files = _lineage_of(ran, call, seconds, seconds + start, cancelled)
     if lineage is None or files.why_not:
         return ran, files
     record = replace(ran.record, lineage=lineage)
@@ -86,7 +88,7 @@ def with_lineage(ran: Ran, seconds: float | None) -> tuple[Ran, PutBack]:
 
 
 def _lineage_of(
-    ran: Ran, call: int | None, seconds: float, whole: float, cancelled: Callable[[], bool] = lambda: False
+    ran: Ran, call: int | None, seconds: float, whole: float, cancelled: Callable[[], bool]
 ) -> tuple[Lineage | None, PutBack]:
     """Measure a program's lineage in a child process; None: that failed.
 
@@ -114,6 +116,7 @@ def _lineage_of(
             str(Path(folder, "lineage.json")),
             lineage="alone",
             nonfinite=bool(ran.record.nonfinite),
+            ends_at=ran.ends_at,
         )
         _ending, files = run(job, ran, rerun, Limits(whole, 2 * ran.memory + MEMORY), cancelled)
         left = Path(job.account)

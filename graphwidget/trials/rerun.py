@@ -72,7 +72,9 @@ class Job:
     failing
         The n of the call that failed, or the number of calls if none did.
     calls
-        How many calls may run before it is stopped; None: it runs to its end.
+        How many calls may run before it is stopped, at the one that is asked about; None: no call is.
+    ends_at
+        How many calls it makes, as it was stopped after so many before; None: it runs to its end.
     seconds, until
         After how long it gives its account wherever it is, and at what time at the latest (of the system's clock).
     account
@@ -102,6 +104,7 @@ class Job:
     nonfinite: bool = False
     begins_from: Sequence[str] = field(default_factory=list)
     must_keep: bool = True
+    ends_at: int | None = None
 
     @property
     def kept(self) -> Path:

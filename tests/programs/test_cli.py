@@ -186,6 +186,8 @@ def test_a_program_that_raised_never_gives_0(tmp_path, ends):
     assert done.returncode == 1
     last = done.stdout.splitlines()[-1]
     how = "Ended by SystemExit: " if "an exit" in ends else "Raised outside of any backward call: "
+    if ends == "an interrupt inside":
+        how = "Stopped by KeyboardInterrupt"
     assert last.startswith(f"No finding. No backward call was recorded. {how}")
     assert "In[2]" in last
 

@@ -10,14 +10,22 @@ import re
 from graphwidget.diagnosis.findings.failed_node import nodes_stopped_at, recorded_at
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.wording import root_name, short, when, where
-from graphwidget.model import BackwardCall, CellRun, Finding, Place, Record, Scene, Snapshot, torch_messages
+from graphwidget.model import (
+    FROM_OUTSIDE,
+    BackwardCall,
+    CellRun,
+    Finding,
+    Place,
+    Record,
+    Scene,
+    Snapshot,
+    torch_messages,
+)
 
-__all__ = ["FROM_OUTSIDE", "is_caught", "of_call", "of_refused"]
+__all__ = ["is_caught", "of_call", "of_refused"]
 
 _OF_TORCH = ("RuntimeError", "NotImplementedError", "ValueError", "TypeError")
 _MOST_NODES = 3  # that a sentence names
-# What ends the program, and says nothing of the call.
-FROM_OUTSIDE = ("KeyboardInterrupt", "SystemExit", "GeneratorExit", "CellTimeout")
 
 
 def is_caught(record: Record, call: BackwardCall, *, leaving: bool = False) -> bool:

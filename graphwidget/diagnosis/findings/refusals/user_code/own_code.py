@@ -9,14 +9,13 @@ from typing import NamedTuple
 
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.makers import CallText, calls
-from graphwidget.diagnosis.findings.refusals.unexplained import FROM_OUTSIDE
 from graphwidget.diagnosis.findings.refusals.user_code.context import REGISTERING, calls_of, miscalled, of_context
 from graphwidget.diagnosis.findings.refusals.user_code.operands import Operands, misfit
 from graphwidget.diagnosis.findings.refusals.user_code.taken_away import may_have_run_before, taken_away
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.pytorch.custom_functions import defined, functions
 from graphwidget.diagnosis.wording import at, described, place_of, root_name, short, where
-from graphwidget.model import BackwardCall, Finding, Fix, Kind, Record, Scene, Sight
+from graphwidget.model import FROM_OUTSIDE, BackwardCall, Finding, Fix, Kind, Record, Scene, Sight
 
 __all__ = ["handed_to", "of_call", "of_function", "of_saved"]
 
