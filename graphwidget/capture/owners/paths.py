@@ -76,9 +76,7 @@ def containers_of(last: PathStep) -> tuple[tuple[str, int], ...]:
     found: list[tuple[str, int]] = []
     step: PathStep | None = last
     while step is not None and step.parent is not None and len(found) < 2:
-        cls = type(step.owner)
-        length = _LENGTHS.get(cls)
-        found.append((cls.__name__, length(step.owner) if length is not None else -1))
+        found.append((type(step.owner).__name__, _length(step.owner)))
         step = step.parent
     return tuple(found)
 
@@ -86,15 +84,25 @@ def containers_of(last: PathStep) -> tuple[tuple[str, int], ...]:
 def is_bounded(last: PathStep) -> bool:
     """Whether the path leads through a `deque` that drops its oldest element for a new one, or is a short window.
 
-    One of a large `maxlen` that is not full has dropped nothing yet: a replay buffer grows for a long time.
+    One of a large `maxlen` that is not full has dropped nothing yet: a replay buffer grows for a long time. So do short
+    windows of which a container has many: one for each class, or step of time.
     """
     step: PathStep | None = last
+    most = None
     while step is not None and step.parent is not None:
-        most = step.owner.maxlen if type(step.owner) is deque else None
-        if most is not None and (most <= _WINDOW or len(step.owner) >= most):
-            return True
+        if most is None and type(step.owner) is deque:
+            most = step.owner.maxlen
+            if most is not None and len(step.owner) >= most:
+                return True
+        elif most is not None:
+            most *= max(1, _length(step.owner))
         step = step.parent
-    return False
+    return most is not None and most <= _WINDOW
+
+
+def _length(owner: Any) -> int:
+    """How many elements one of Python's containers has, also one of a class derived from it; -1: it is none of them."""
+    return next((length(owner) for cls, length in _LENGTHS.items() if issubclass(type(owner), cls)), -1)
 
 
 def rank_of(last: PathStep) -> tuple[int, ...]:

@@ -138,6 +138,7 @@ def would_fail(record: Record) -> Iterator[Finding]:
     retaining = [call for call in record.calls if call.retain_graph and call.result == "ok"]
     if not retaining and all(map(_is_step, record.writes)):
         return
+    told: set[tuple[str, str | None, Place]] = set()  # what one line did to the elements of one container
     for root in graph.roots[:MOST_ROOTS]:
         path = own_path(root)
         if root.node < 0 or path is None or root.numel != 1 or root.known_as:
@@ -158,6 +159,10 @@ def would_fail(record: Record) -> Iterator[Finding]:
             continue
         index = forecast.fails_at.index
         tensor, writes = culprit(record, graph, index, call.n)
+        same = (path.split("[", 1)[0], tensor, writes[-1].place) if writes and "[" in path else None
+        if same in told:
+            continue
+        told |= {same} if same is not None else set()
         failing = replace(call, graph=graph, failed_uid=graph.uid[index], failed_node=graph.name_of(index))
         if writes and not any(map(_is_step, writes)):
             yield _warning(record, path, index, tensor, writes, failing)

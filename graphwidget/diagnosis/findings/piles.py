@@ -242,7 +242,8 @@ def _is_in(one: tuple[int, str], other: tuple[int, str]) -> bool:
 def _grows(record: Record, graph: Snapshot, path: str, held: tuple[Owner, ...]) -> bool:
     """Whether a container kept its elements and got more, as far as it was observed.
 
-    A container that dropped some elements and kept others has a bound; so has one that always had the same number.
+    A container that dropped some elements and kept others has a bound, unless it had more all the same, again and again
+    and to the end; so has one that always had the same number.
     """
     pairs: list[tuple[set[int], set[int]]] = []
     at = (held[0].anchor, path)
@@ -250,8 +251,10 @@ def _grows(record: Record, graph: Snapshot, path: str, held: tuple[Owner, ...]) 
         seen = [{one.graph.uid[o.node] for o in one.graph.owners if _is_in((o.anchor, o.path), at)} for one in looks]
         stages = [stage for stage in (*seen, {graph.uid[owner.node] for owner in held}) if stage]
         pairs += zip(stages, stages[1:])
-    if any(now & then and then - now for then, now in pairs):
-        return False
+    dropping = [(then, now) for then, now in pairs if now & then and then - now]
+    if dropping:
+        last = [(then, now) for then, now in pairs if now != then][-1]
+        return dropping[-1] == last and len(dropping) > 1 and all(len(then) < len(now) for then, now in dropping)
     return not pairs or any(then < now for then, now in pairs)
 
 

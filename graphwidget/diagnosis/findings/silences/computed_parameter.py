@@ -41,8 +41,9 @@ def find(record: Record) -> Iterator[Finding]:
 def _has_nameless_leaf(record: Record) -> bool:
     """Whether calls have given gradients again and again to a leaf that no variable leads to."""
     found = Counter[int]()
+    graphs = {call.n: call.graph for call in record.calls}
     for call in record.calls:
-        graph = next((one.graph for one in record.calls if one.n == call.same_as), call.graph)
+        graph = graphs.get(call.same_as, call.graph) if call.same_as is not None else call.graph
         reached = set(call.reached_uids)
         for index, leaf in graph.leaves.items() if graph is not None and call.result == "ok" else ():
             if not leaf.paths and (not reached or graph.uid[index] in reached):  # type: ignore[union-attr]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from graphwidget.diagnosis.fixes.piles.joined_passes import detached_where_joined
+from graphwidget.diagnosis.fixes.piles.joined_passes import detached_where_joined, joining_line
 from graphwidget.diagnosis.fixes.piles.never_run import without_graph
 from graphwidget.diagnosis.fixes.piles.stored_too import UNLESS, with_what_else_is_stored
 from graphwidget.diagnosis.source import containers
@@ -309,14 +309,17 @@ def _cut_what_is_written(record: Record, pile: Pile) -> Fix | None:
 
     ``self.mean.mul_(0.9).add_(0.1 * h.mean(0).detach())``, ``shadow[name] = (0.9 * shadow[name] + 0.1 * p).detach()``.
     """
-    place = pile.graph.place_of(pile.owners[0].node)
+    spot = joining_line(pile.graph, pile.line, pile.inside) or at(pile.graph.place_of(pile.owners[0].node))
     lasts = {source.last_name(local(path)) for path in pile.paths}
-    run = next((one for one in _cells(record) if place is not None and one.cell == place.cell), None)
-    if run is None or place is None or len(lasts) != 1:
+    run = next((one for one in _cells(record) if spot is not None and one.cell == spot[0]), None)
+    if run is None or spot is None or len(lasts) != 1:
         return None
     (last,) = lasts
-    for statement in source.statements_at(run.source, place.line or 0)[-1:]:
+    for statement in source.statements_at(run.source, spot[1])[-1:]:
         written = inplace.values_written(statement, last)
+        if not written and _wrote(record, pile):  # it spells it in another way
+            written = inplace.values_written(statement)
+            written = written or ([statement.value] if isinstance(statement, ast.AugAssign) else [])
         given = _put_into(statement, last) or _added_to(statement, last) or written
         if given is written and len(written) > 1 and run.cell is not None:
             return _written_without_graph(run, statement)  # some of them may be numbers
@@ -331,6 +334,12 @@ def _cut_what_is_written(record: Record, pile: Pile) -> Fix | None:
         text = f"Write {shown} (In[{run.cell}], line {statement.lineno}).{'' if free else UNLESS}"
         return Fix("detach", text, free, (run.cell, statement.lineno), _NONE, edits=edits)
     return None
+
+
+def _wrote(record: Record, pile: Pile) -> bool:
+    """Whether what is held was seen to be modified in place by the line that made its node."""
+    node = pile.graph.seq[pile.owners[0].node]
+    return any(node in write.made and set(pile.paths) & {*write.paths, *write.others} for write in record.writes)
 
 
 def _written_without_graph(run: CellRun, statement: ast.stmt) -> Fix:
@@ -397,12 +406,15 @@ def _put_into(statement: ast.stmt, last: str) -> list[ast.expr]:
 
 
 def _that_made(pile: Pile, run: CellRun, statements: list[tuple[ast.stmt, str]]) -> tuple[ast.stmt, str]:
-    """The statement that made what the holder has now, of those that assign it; else the last one."""
-    place = pile.graph.place_of(pile.owners[0].node)
-    for statement, target in statements:
-        lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
-        if place is not None and place.cell == run.cell and place.line in lines:
-            return statement, target
+    """Of the statements that assign what the holder has, the one that joins the passes.
+
+    A mean behind them, ``total /= steps``, joins nothing. Else the one that made it as it is now, or the last one.
+    """
+    for spot in (joining_line(pile.graph, pile.line, pile.inside), at(pile.graph.place_of(pile.owners[0].node))):
+        for statement, target in statements:
+            lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+            if spot is not None and spot[0] == run.cell and spot[1] in lines:
+                return statement, target
     return statements[-1]
 
 

@@ -17,7 +17,7 @@ from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.wording import at, short
 from graphwidget.model import Fix, Record, Snapshot
 
-__all__ = ["detached_where_joined"]
+__all__ = ["detached_where_joined", "joining_line"]
 
 
 def detached_where_joined(
@@ -34,7 +34,7 @@ def detached_where_joined(
     own
         Last names of what keeps them: what a line adds to one of these is no concern of this fix.
     """
-    spot = _joining(graph, line, inside)
+    spot = joining_line(graph, line, inside)
     text = Cells.of(record).text(spot[0]) if spot is not None else ""
     found = syntax.statements_at(text, spot[1])[-1:] if spot is not None else []
     value = _added(found[0]) if found and own.isdisjoint(map(syntax.last_name, syntax.targets(found[0]))) else None
@@ -46,7 +46,7 @@ def detached_where_joined(
     return Fix("detach", sentence, False, spot, "No gradient flows back through it.", edits=edits)
 
 
-def _joining(graph: Snapshot, line: Line, inside: frozenset[int]) -> tuple[int, int] | None:
+def joining_line(graph: Snapshot, line: Line, inside: frozenset[int]) -> tuple[int, int] | None:
     """The only line whose nodes lead at once to its own of earlier iterations, in at least three of them.
 
     A mean that is taken behind the passes leads to the sum, and joins nothing.

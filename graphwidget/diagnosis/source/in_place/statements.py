@@ -155,8 +155,10 @@ def _changed_by(statement: ast.stmt) -> list[ast.expr]:
     return changed
 
 
-def values_written(statement: ast.stmt, last: str) -> list[ast.expr]:
+def values_written(statement: ast.stmt, last: str | None = None) -> list[ast.expr]:
     """What in-place methods of one statement write into an attribute or name called `last`: no numbers.
+
+    None: into whatever it is, as what a function returns.
 
     ``self.mean.mul_(0.9).add_(0.1 * m)`` writes ``0.1 * m``. So does it with ``mul_(self.decay)``: beside another
     value, a name that only scales is taken for a number.
@@ -170,7 +172,7 @@ def values_written(statement: ast.stmt, last: str) -> list[ast.expr]:
         while isinstance(base, ast.Subscript):
             base = base.value
         name = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", None)
-        if name != last:
+        if last is not None and name != last:
             continue
         given = [one for one in call.args if not isinstance(one, ast.Constant)]
         method = call.func.attr if isinstance(call.func, ast.Attribute) else ""

@@ -348,6 +348,7 @@ def of_once_differentiable(record: Record, call: BackwardCall) -> Finding:
         node_uid=call.failed_uid,
         made_at=place,
         fixes=(fix,) if fix is not None else (),
+        names=tuple(each.name for each in found),
     )
 
 

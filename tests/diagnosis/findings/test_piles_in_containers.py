@@ -1,0 +1,66 @@
+"""Containers that keep graphs: many short windows, entries that are written anew, sums under another name."""
+
+import pytest
+
+from tests.support.told import findings_of, said
+
+SETUP = "from collections import defaultdict, deque\nnet = nn.Linear(3, 4)\nopt = torch.optim.SGD(net.parameters(), lr=0.01)\n"
+LOOP = """for step in range(30):
+    losses = net(torch.rand(4, 3)).pow(2).mean(0)
+    opt.zero_grad()
+    losses.sum().backward()
+    opt.step()
+    {keep}
+"""
+WINDOWS = "history = defaultdict(lambda: deque(maxlen=10))\n"
+
+
+def test_many_short_windows_together_keep_the_graphs_of_all_passes() -> None:
+    keep = "for at, one in enumerate(net(torch.rand(4, 3)).pow(2).mean(0)): history[(7 * step + at) % 90].append(one)"
+    (found,) = findings_of(SETUP + WINDOWS, LOOP.format(keep=keep))
+    assert (found.kind, found.severity) == ("leak", "warning") and found.carriers == ("history",)
+    assert "append(one.detach())" in found.fixes[0].edit[1]
+
+
+def test_one_short_window_keeps_a_few() -> None:
+    assert said(SETUP + WINDOWS, LOOP.format(keep="history['loss'].append(losses.sum())")) == []
+
+
+def test_entries_that_are_written_anew_pile_up_while_there_are_ever_more() -> None:
+    keep = "for at in torch.randint(0, 200, (8,)).tolist(): priorities[at] = losses.sum() + 1"
+    (found,) = findings_of("torch.manual_seed(0)\n" + SETUP + "priorities = {}\n", LOOP.format(keep=keep))
+    assert found.kind == "leak" and found.carriers == ("priorities",)
+
+
+def test_entries_of_which_there_are_always_as_many_do_not() -> None:
+    keep = "latest[step % 5] = losses.sum() + 1"
+    assert said(SETUP + "latest = {}\n", LOOP.format(keep=keep)) == []
+
+
+STATS = """class Stats:
+    def __init__(self): self.kept = {}
+    def of(self, name): return self.kept.setdefault(name, torch.zeros(1))
+stats = Stats()
+def bump(buffer, value):
+    buffer.add_(value)
+"""
+
+
+@pytest.mark.parametrize(
+    "keep, cut",
+    [
+        ("stats.of('loss').add_(losses.sum())", "stats.of('loss').add_(losses.sum().detach())"),
+        ("bump(stats.of('loss'), losses.sum())", "buffer.add_(value.detach())"),
+        ("stats.of('loss').mul_(0.9).add_(losses.sum(), alpha=0.1)", "add_(losses.sum().detach(), alpha=0.1)"),
+    ],
+)
+def test_a_sum_is_cut_where_it_is_written_whatever_the_line_calls_it(keep: str, cut: str) -> None:
+    (found,) = findings_of(STATS + SETUP, LOOP.format(keep=keep))
+    assert found.kind == "leak" and cut in found.fixes[0].edit[1]
+
+
+def test_a_mean_that_is_taken_behind_the_passes_is_not_what_is_cut() -> None:
+    passes = LOOP.format(keep="total += losses.sum()").replace("\n", "\n    ")
+    epochs = f"for epoch in range(2):\n    total = 0\n    {passes}\n    total /= len(range(30))\n"
+    (found,) = findings_of(SETUP, epochs)
+    assert "total += losses.sum().detach()" in found.fixes[0].edit[1]
