@@ -15,7 +15,7 @@ from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.wording import at, lasting_name, names, short, spoken, where
-from graphwidget.model import BackwardCall, Finding, Fix, Kind, NodeFacts, Place, Record, Snapshot
+from graphwidget.model import BackwardCall, Finding, Fix, Kind, Leaf, NodeFacts, Place, Record, Snapshot
 
 __all__ = ["find", "is_flat", "only_zeros"]
 
@@ -41,7 +41,7 @@ def find(record: Record) -> Iterator[Finding]:
     trained = {path for write in record.writes if write.optimizer for path in write.paths}
     if not trained or not any(_FLAT.match(name) for call in record.calls if call.graph for name in call.graph.names):
         return
-    reached: set[str] = set()  # by a way on which a gradient may be something else than zero
+    reached: set[str | int] = set()  # by a way on which a gradient may be something else than zero
     flat: dict[str, _Flat] = {}
     known = {call.n for call in record.calls if call.graph is not None}
     for call in record.calls:
@@ -52,18 +52,26 @@ def find(record: Record) -> Iterator[Finding]:
             _look(call, call.graph, reached, flat)
     by_line: dict[object, list[_Flat]] = {}
     for path, one in flat.items():
-        paths = one.graph.leaves[one.leaf].paths
-        if path not in reached and trained.intersection(paths) and not reached.intersection(paths):
+        leaf = one.graph.leaves[one.leaf]
+        if path not in reached and trained.intersection(leaf.paths) and not reached.intersection(_known_as(leaf)):
             place = one.graph.place_of(one.node)
             by_line.setdefault((where(place), one.graph.name_of(one.node)), []).append(one)
     for found in by_line.values():
         yield _of(record, found)
 
 
-def _look(call: BackwardCall, graph: Snapshot, reached: set[str], flat: dict[str, _Flat]) -> None:
+def _known_as(leaf: Leaf) -> tuple[str | int, ...]:
+    """What a leaf is known by in other calls: its memory, and its best name.
+
+    Not further names: the first parameter of `optimizer` is another one when the next model has its optimizer.
+    """
+    return (*leaf.paths[:1], *([leaf.memory] if leaf.memory >= 0 else []))
+
+
+def _look(call: BackwardCall, graph: Snapshot, reached: set[str | int], flat: dict[str, _Flat]) -> None:
     """Divide the leaves of a call: those that it reaches in a usual way, and those behind a flat operation alone."""
     if not any(map(_FLAT.match, graph.names)):
-        reached.update(path for leaf in graph.leaves.values() for path in leaf.paths)
+        reached.update(name for leaf in graph.leaves.values() for name in _known_as(leaf))
         return
     ran = set(call.executed)
     starts = [root.node for root in call.roots if root.node >= 0]
@@ -75,10 +83,10 @@ def _look(call: BackwardCall, graph: Snapshot, reached: set[str], flat: dict[str
             leaf = graph.leaves.get(node)
             if leaf is not None and leaf.paths and graph.uid[node] in ran:
                 if hooked:
-                    reached.update(leaf.paths)
+                    reached.update(_known_as(leaf))
                 else:
                     flat.setdefault(leaf.paths[0], _Flat(call, graph, node, border))
-    reached.update(path for node in usual if node in graph.leaves for path in graph.leaves[node].paths)
+    reached.update(name for node in usual if node in graph.leaves for name in _known_as(graph.leaves[node]))
 
 
 def _below(graph: Snapshot, starts: list[int], *, stop: bool) -> tuple[set[int], list[int]]:
@@ -170,7 +178,8 @@ def _fix(record: Record, place: Place | None, operation: str, drawn: bool) -> Fi
     new = f"x + (torch.{operation}(x) - x).detach()"
     text = (
         f"Let the gradient pass straight through, as if `{operation}` were not there: `{new}` in place of "
-        f"`torch.{operation}(x)`. Or use a smooth function."
+        f"`torch.{operation}(x)`. Or use a smooth function. If it is there only to count what is right, give the loss "
+        "what goes into it."
     )
     return Fix(
         "straight_through",
