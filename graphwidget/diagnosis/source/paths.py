@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 
 from graphwidget.diagnosis.source.syntax import statement_of
 
@@ -12,6 +13,7 @@ __all__ = ["Steps", "is_assignable", "is_code", "local", "root_of", "steps", "wi
 Steps = tuple[str, ...]
 
 
+@lru_cache(maxsize=4096)  # asked for each leaf of each call
 def local(path: str) -> str:
     """A path without the frame it was found in: ``h`` for ``step:h`` and ``sys.last_traceback: h``.
 
