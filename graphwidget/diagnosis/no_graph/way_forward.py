@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from graphwidget.diagnosis.no_graph.cutting import cuts_in, is_scored, outside_of_cuts
@@ -168,9 +169,14 @@ def _first_uses(record: Record, path: str) -> Iterator[Use]:
         yield from (Use(run, None, function, frozenset({first})) for function in functions)
 
 
-def _classes(run: CellRun) -> list[ast.ClassDef]:
-    tree = source.parse(run.source)
-    return [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)] if tree is not None else []
+def _classes(run: CellRun) -> tuple[ast.ClassDef, ...]:
+    return _classes_in(run.source)
+
+
+@lru_cache(maxsize=1024)
+def _classes_in(text: str) -> tuple[ast.ClassDef, ...]:
+    tree = source.parse(text)
+    return tuple(node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)) if tree is not None else ()
 
 
 def _methods(cls: ast.ClassDef) -> list[ast.FunctionDef]:
@@ -265,9 +271,16 @@ def _callers(latest: list[CellRun], use: Use, value: ast.expr | None, names: set
                 yield from (Use(run, cls, one, called, element, far=True) for one in _methods(cls))
 
 
-def _objects(run: CellRun, cls: str) -> Iterator[str]:
+def _objects(run: CellRun, cls: str) -> Iterable[str]:
     """The names that a cell gives to objects of a class."""
-    tree = source.parse(run.source)
+    return _objects_in(run.source).get(cls, ())
+
+
+@lru_cache(maxsize=1024)  # asked for each call in a text, and each class
+def _objects_in(text: str) -> dict[str, dict[str, None]]:
+    """Class, as it is called -> the names that a text gives to what the call returns."""
+    found: dict[str, dict[str, None]] = {}
+    tree = source.parse(text)
     for one in ast.walk(tree) if tree is not None else ():
         if not isinstance(one, ast.Assign) or len(one.targets) != 1:
             continue
@@ -278,8 +291,9 @@ def _objects(run: CellRun, cls: str) -> Iterator[str]:
             inner = value
             while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
                 inner = inner.func.value  # Net().to(device)
-            if isinstance(inner, ast.Call) and ast.unparse(inner.func) == cls:
-                yield ast.unparse(target)
+            if isinstance(inner, ast.Call):
+                found.setdefault(ast.unparse(inner.func), {})[ast.unparse(target)] = None
+    return found
 
 
 def _is_object(latest: list[CellRun], cls: str, name: str) -> bool:
