@@ -19,6 +19,7 @@ def texts_of(record: Record) -> dict[str, str]:
             text = Path(run.file).read_bytes().decode("utf-8")
         except (OSError, UnicodeDecodeError):
             continue
-        if text.replace("\r\n", "\n").removesuffix("\n") == run.source.removesuffix("\n"):
+        # Blank lines at the end are no part of what is kept of a text.
+        if text.replace("\r\n", "\n").rstrip() == run.source.rstrip():
             texts[run.file] = text
     return texts

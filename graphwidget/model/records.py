@@ -403,3 +403,7 @@ class Record:
     empty_groups: tuple[EmptyGroup, ...] = ()
     cyclic: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     lineage: Lineage | None = None
+
+    def is_stepped(self, leaf: Leaf) -> bool:
+        """Whether a step of an optimizer modified a leaf, which may have another name there: in another function."""
+        return any(write.optimizer and write.is_to(leaf) for write in self.writes)

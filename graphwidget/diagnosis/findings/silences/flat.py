@@ -38,8 +38,9 @@ class _Flat(NamedTuple):
 
 def find(record: Record) -> Iterator[Finding]:
     """Yield one finding for each line with such an operation."""
-    trained = {path for write in record.writes if write.optimizer for path in write.paths}
-    if not trained or not any(_FLAT.match(name) for call in record.calls if call.graph for name in call.graph.names):
+    if not any(write.optimizer for write in record.writes) or not any(
+        _FLAT.match(name) for call in record.calls if call.graph for name in call.graph.names
+    ):
         return
     reached: set[str | int] = set()  # by a way on which a gradient may be something else than zero
     flat: dict[str, _Flat] = {}
@@ -53,7 +54,7 @@ def find(record: Record) -> Iterator[Finding]:
     by_line: dict[object, list[_Flat]] = {}
     for path, one in flat.items():
         leaf = one.graph.leaves[one.leaf]
-        if path not in reached and trained.intersection(leaf.paths) and not reached.intersection(_known_as(leaf)):
+        if path not in reached and record.is_stepped(leaf) and not reached.intersection(_known_as(leaf)):
             place = one.graph.place_of(one.node)
             by_line.setdefault((where(place), one.graph.name_of(one.node)), []).append(one)
     for found in by_line.values():

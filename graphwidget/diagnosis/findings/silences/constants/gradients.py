@@ -12,7 +12,7 @@ from graphwidget.diagnosis.no_graph.gradients.read_grads import asked_instead, b
 from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.diagnosis.wording import at, opening, short, where
+from graphwidget.diagnosis.wording import at, opening, short, spoken, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record
 
 __all__ = ["find", "operands", "with_graph"]
@@ -58,7 +58,7 @@ def find(record: Record) -> Iterator[Finding]:
             if found is None or gradient is None:
                 continue
             line = (gradient.place.cell, gradient.place.line)
-            own = _leaves(record, gradient) & trained
+            own = _trained_leaves(record, gradient)
             asked = {path for ref in gradient.inputs or () for path in ref.paths}
             if line in told or gradient.n > call.n or not own or (not missing.plainly and asked & trained):
                 continue
@@ -66,10 +66,11 @@ def find(record: Record) -> Iterator[Finding]:
             yield _of(record, call, found, gradient, _by_weight(own), plainly=missing.plainly)
 
 
-def _leaves(record: Record, call: BackwardCall) -> set[str]:
-    """The leaves below the roots of a call."""
+def _trained_leaves(record: Record, call: BackwardCall) -> set[str]:
+    """The leaves below the roots of a call that steps of an optimizer modify, by the names that they have there."""
     known = [one.graph for one in record.calls if one.n in (call.n, call.same_as) and one.graph is not None]
-    return {path for leaf in known[0].leaves.values() for path in leaf.paths} if known else set()
+    leaves = known[0].leaves.values() if known else ()
+    return {path for leaf in leaves if record.is_stepped(leaf) for path in leaf.paths}
 
 
 def _by_weight(leaves: set[str]) -> list[str]:
@@ -127,7 +128,7 @@ def _of(
         "warning" if plainly else "info",
         f"{short(line.source)} ({where(line)}) {computes}, so what is computed from it has "
         f"none either. {short(place.source)} ({where(place)}) adds {shown}: it {what}. {opening(call.n)} gives "
-        f"`{leaves[0]}`{' and others' if len(leaves) > 1 else ''} no gradient from that part.",
+        f"`{spoken(leaves[0])}`{' and others' if len(leaves) > 1 else ''} no gradient from that part.",
         f"{shown} is a constant: {asks} computed without `create_graph=True`.",
         call.n,
         made_at=line,

@@ -37,8 +37,7 @@ class Addend(NamedTuple):
 
 def find(record: Record) -> Iterator[Finding]:
     """Yield one finding for each line that adds such a term."""
-    trained = {path for write in record.writes if write.optimizer for path in write.paths}
-    if not trained:
+    if not any(write.optimizer for write in record.writes):
         return
     values, cells = Values([run for _, run in sorted(record.runs.items())]), Cells.of(record)
     for call, place, alone in lacking(record):
@@ -47,7 +46,7 @@ def find(record: Record) -> Iterator[Finding]:
         if statement is None or spot is None or hasattr(statement, "body"):
             continue
         index = max((i for i, run in enumerate(values.runs) if run.cell == spot[0]), default=-1)
-        line, leads = Spot(index, statement.lineno), _leads(values, call, trained)
+        line, leads = Spot(index, statement.lineno), _leads(record, values, call)
         for one in addends(statement):
             cuts = _cuts(values, one, line, leads)
             if cuts:
@@ -55,11 +54,11 @@ def find(record: Record) -> Iterator[Finding]:
                 break
 
 
-def _leads(values: Values, call: BackwardCall, trained: set[str]) -> Trains:
+def _leads(record: Record, values: Values, call: BackwardCall) -> Trains:
     """What leads to the leaves of a call, and whether these are trained."""
     known: dict[str, bool] = {}
     for leaf in call.graph.leaves.values() if call.graph is not None else ():
-        held = not trained.isdisjoint(leaf.paths)
+        held = record.is_stepped(leaf)
         known |= {_OF_A_FUNCTION.sub("", path): held for path in leaf.paths}
 
     def leads(path: str, spot: Spot, module: bool) -> bool | None:
