@@ -3,6 +3,8 @@
 import pytest
 from told import findings_of, said
 
+from graphwidget.diagnosis.source.edits.text_edit import apply
+
 NET = (
     "net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))\n"
     "opt = torch.optim.SGD(net.parameters(), lr=0.1)\nx = torch.randn(8, 3)"
@@ -152,6 +154,26 @@ def test_gradients_are_clipped_before_they_are_there() -> None:
     assert found.headline.startswith("Gradients are clipped before") and found.cause.line == 4
     kept = [line for line in found.fixes[0].edit if not line.startswith("-")]
     assert [line.strip("+ ") for line in kept] == ["loss.backward()", "nn.utils.clip_grad_norm_(net.parameters(), 1.0)"]
+
+
+SCHEDULED = "schedule = torch.optim.lr_scheduler.StepLR(opt, 5)"
+LATE = (
+    "for _ in range(3):\n    opt.zero_grad()\n    net(x).pow(2).mean().backward()\n    opt.step()\n"
+    "    {}\n    schedule.step()\n"
+)
+
+
+def test_gradients_are_clipped_when_the_step_has_gone_by_them() -> None:
+    (found,) = findings_of(NET, SCHEDULED, LATE.format("nn.utils.clip_grad_norm_(net.parameters(), 1.0)"))
+    assert found.headline.startswith("Gradients are clipped when the step") and found.cause.line == 5
+    kept = [line for line in found.fixes[0].edit if not line.startswith("-")]
+    assert [line.strip("+ ") for line in kept][-1] == "nn.utils.clip_grad_norm_(net.parameters(), 1.0)"
+    mended = apply(LATE.format("nn.utils.clip_grad_norm_(net.parameters(), 1.0)"), found.fixes[0].edits)
+    assert mended.index("clip_grad_norm_") < mended.index("opt.step()") and not said(NET, SCHEDULED, mended)
+
+
+def test_a_norm_that_is_taken_behind_the_step_is_a_measurement() -> None:
+    assert not said(NET, SCHEDULED, LATE.format("norm = nn.utils.clip_grad_norm_(net.parameters(), 1e9)"))
 
 
 METHOD = """class Method:

@@ -1,4 +1,4 @@
-"""Gradients that are clipped before they are there."""
+"""Gradients that are clipped before they are there, or when the step has already gone by them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ __all__ = ["CLIPS", "find"]
 
 CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grads_with_norm_")
 _BACKWARDS, _STEPS, _CLEARS = ("backward",), ("step",), ("zero_grad",)
+_ORDER = (CLIPS, _BACKWARDS, _STEPS)
 
 
 def find(record: Record) -> Iterator[Finding]:
@@ -25,6 +26,7 @@ def find(record: Record) -> Iterator[Finding]:
         if any(name in run.source for name in CLIPS):  # a long file is walked only if it may have such a line
             for block in _blocks(run):
                 yield from _clipped_too_early(latest, run, block, stepped)
+                yield from _clipped_too_late(run, block, stepped)
 
 
 def _blocks(run: CellRun) -> Iterator[list[ast.stmt]]:
@@ -65,13 +67,52 @@ def _clipped_too_early(
             *text_edit.remove(run.cell, run.source, line),
             *text_edit.insert_after(run.cell, run.source, after, made),
         )
-    place, behind, stepping = *(place_of(run, one.lineno) for one in (line, after)), step
-    yield Finding(
+    behind = place_of(run, after.lineno)
+    why = (
+        f"runs before {short(behind.source)} ({where(behind)}). At that time the gradients of this pass are not "
+        "there: it clips nothing that a step uses."
+    )
+    yield _of(run, line, why, "Gradients are clipped before the backward computes them.", behind, step, edits)
+
+
+def _clipped_too_late(run: CellRun, block: list[ast.stmt], stepped: set[tuple[int, int] | None]) -> Iterator[Finding]:
+    """A clip that stands behind the only step of its block, where the gradients are cleared in each pass.
+
+    One whose norm is taken is there to measure it.
+    """
+    clips, backwards, steps = ([i for i, one in enumerate(block) if _calls(one, which)] for which in _ORDER)
+    steps = [i for i in steps if (run.cell, block[i].lineno) in stepped]  # not those of schedules
+    if len(clips) != 1 or len(steps) != 1 or not backwards or not backwards[-1] < steps[0] < clips[0]:
+        return
+    line, step = block[clips[0]], block[steps[0]]
+    clears = any(_calls(one, _CLEARS) for one in block)
+    if not clears or run.cell is None or not isinstance(line, ast.Expr):
+        return
+    edits: text_edit.Edits = ()
+    if len({one.lineno for one in (block[steps[0] - 1], step, line)}) == 3:
+        made = text_edit.statement_lines(run.source, line)
+        before = block[steps[0] - 1]
+        edits = (
+            *text_edit.insert_after(run.cell, run.source, before, made),
+            *text_edit.remove(run.cell, run.source, line),
+        )
+    behind, stepping = place_of(run, block[backwards[-1]].lineno), place_of(run, step.lineno)
+    why = (
+        f"runs behind {short(stepping.source)} ({where(stepping)}), which has gone by the gradients as they were. They "
+        "are cleared before the next step: it clips nothing that a step uses."
+    )
+    yield _of(run, line, why, "Gradients are clipped when the step has already been made.", behind, stepping, edits)
+
+
+def _of(
+    run: CellRun, line: ast.stmt, why: str, headline: str, behind: Place, stepping: Place, edits: text_edit.Edits
+) -> Finding:
+    place = place_of(run, line.lineno)
+    return Finding(
         "silent",
         "warning",
-        f"{short(ast.unparse(line))} ({where(place)}) runs before {short(behind.source)} ({where(behind)}). At that "
-        "time the gradients of this pass are not there: it clips nothing that a step uses.",
-        "Gradients are clipped before the backward computes them.",
+        f"{short(ast.unparse(line))} ({where(place)}) {why}",
+        headline,
         made_at=place,
         cause=place,
         names=tuple(name for name in CLIPS if name in ast.unparse(line))[:1],
@@ -80,7 +121,7 @@ def _clipped_too_early(
                 "clip_after_backward",
                 f"Clip between the backward ({where(behind)}) and the step ({where(stepping)}).",
                 False,
-                (run.cell, line.lineno),
+                at(place),
                 edits=edits,
             ),
         ),
