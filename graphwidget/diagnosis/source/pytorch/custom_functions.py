@@ -10,7 +10,7 @@ from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.model import CellRun, Place, Record
 
-__all__ = ["FunctionText", "defined", "functions", "of_method"]
+__all__ = ["FunctionText", "defined", "functions", "marks_dirty", "of_method"]
 
 _ONCE = "once_differentiable"
 
@@ -86,6 +86,16 @@ def of_method(record: Record, place: Place) -> FunctionText | None:
             if place.line in {syntax.first_line(one) for one in methods}:
                 return FunctionText(run, made)
     return None
+
+
+def marks_dirty(record: Record, place: Place) -> bool:
+    """Whether a line stands in a class whose methods say by `mark_dirty` which input they write to."""
+    for run in Cells.of(record).latest:
+        if (run.cell, run.file) == (place.cell, place.file):
+            found = syntax.function_at(run.source, place.line or 0)
+            made = found[0] if found is not None else None
+            return made is not None and any(syntax.last_name(one) == "mark_dirty" for one in syntax.calls_in(made))
+    return False
 
 
 def defined(record: Record, name: str) -> FunctionText | None:
