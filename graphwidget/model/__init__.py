@@ -54,7 +54,16 @@ from graphwidget.model.measured.lineage import (
     TensorForm,
     TextLine,
 )
-from graphwidget.model.measured.scenes import CopiedTensor, Recomputed, RunningModule, Scene, Sight, UsedInside, Value
+from graphwidget.model.measured.scenes import (
+    AppliedFunction,
+    CopiedTensor,
+    Recomputed,
+    RunningModule,
+    Scene,
+    Sight,
+    UsedInside,
+    Value,
+)
 from graphwidget.model.measured.starved import (
     Container,
     EmptyGroup,
@@ -87,6 +96,7 @@ from graphwidget.model.steps import Step, Steps
 from graphwidget.model.verdicts import Verdict
 
 __all__ = [
+    "AppliedFunction",
     "INTO_A_LEAF",
     "INTO_A_TENSOR",
     "FrozenModule",

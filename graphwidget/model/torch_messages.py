@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["AUTOGRAD_CALL", "FORECAST", "OF_AUTOGRAD", "TWO_TYPES", "UNDIFFERENTIABLE", "says"]
+__all__ = ["AUTOGRAD_CALL", "FORECAST", "OF_AUTOGRAD", "TWO_TYPES", "UNDIFFERENTIABLE", "says", "shape_of_modified"]
 
 # ---- an autograd call fails while it runs
 FREED = ("second time", "extra time", "already been freed")
@@ -297,3 +297,9 @@ def says(message: object, words: tuple[str, ...]) -> bool:
     """Whether an error's message (or the error) contains one of these."""
     text = str(message)
     return any(one in text for one in words)
+
+
+def shape_of_modified(message: str) -> tuple[int, ...] | None:
+    """The shape of the saved tensor that a message says was modified in place; None: it says none."""
+    found = re.search(r"inplace operation: \[[\w.]+ \[([\d, ]*)\]\]", message)
+    return tuple(map(int, filter(None, found[1].split(", ")))) if found is not None else None

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from time import perf_counter
 from types import FrameType
@@ -38,12 +39,12 @@ from graphwidget.capture.calls.outcome import (
     Outcome,
     afterwards,
     agrees,
+    as_it_ended,
     before_it_raised,
     executed_nodes,
     newly_freed,
     same_freed,
     with_grads,
-    with_later_facts,
 )
 from graphwidget.capture.calls.pending import PendingCall, engine_arguments, given, record_of_pending
 from graphwidget.capture.calls.reachable import grads_now, numbers_by_path
@@ -368,11 +369,10 @@ class CallLog:
             if not same_freed(before, later, executed):
                 agreed, executed = False, newly_freed(before, later)
         if error is not None and not agreed and pending.alone and later is not None:
-            better = with_later_facts(before, later)
-            again = self._forecast(pending, better)
-            ran = executed_nodes(better, again, None, False)
-            if again is not None and agrees(again, text) and (pending.keep or same_freed(better, later, ran)):
-                before, forecast, agreed, executed = better, again, True, ran
+            guess = pending.inner is None
+            found = as_it_ended(before, later, partial(self._forecast, pending), text or "", pending.keep, guess)
+            if found is not None:
+                return found
         return Outcome(before, forecast, text, agreed, executed)
 
     def _record(

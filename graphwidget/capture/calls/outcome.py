@@ -6,7 +6,7 @@ forecast was wrong, the outcome contains only facts that the snapshots show.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from graphwidget.capture.graph.freed import Freed
@@ -188,6 +188,55 @@ def with_later_facts(before: Snapshot, later: Snapshot) -> Snapshot:
         elif later.facts[at].inner_stale is not None:
             facts[index] = replace(fact, inner_stale=later.facts[at].inner_stale)
     return replace(before, facts=facts)
+
+
+def as_it_ended(
+    before: Snapshot,
+    later: Snapshot,
+    forecast: Callable[[Snapshot], Forecast | None],
+    text: str,
+    keeps: bool,
+    guess: bool,
+) -> Outcome | None:
+    """Return the outcome of a call that raised by a forecast that ends as the call did; None: there is none.
+
+    Its graph has the facts that are known since. No forecast passes Python code that may change the graph, a hook or a
+    Function's backward that writes in place. The call did: a second forecast takes it that this code changed nothing.
+
+    Parameters
+    ----------
+    keeps
+        The call keeps what its nodes saved, so that nothing shows which have run: then the second forecast must meet a
+        tensor of the shape in torch's message.
+    guess
+        Whether a second forecast is made.
+    """
+    better = with_later_facts(before, later)
+    for graph in (better, _without_effects(better)) if guess else (better,):
+        found = forecast(graph)
+        if found is None or not agrees(found, text):
+            continue
+        slot, executed = found.fails_slot, [node.index for node in found.executes]
+        if not keeps:
+            fits = same_freed(graph, later, executed)
+        else:
+            fits = graph is better or (slot is not None and slot.shape == torch_messages.shape_of_modified(text))
+        if fits:
+            return Outcome(better, found, text, True, executed)
+    return None
+
+
+def _without_effects(graph: Snapshot) -> Snapshot:
+    """The graph as if the Python code behind its nodes did nothing to it, unless it surely raises."""
+
+    def left(effect: str) -> str:
+        return effect if effect.startswith("raises") else ""
+
+    facts = {
+        i: replace(fact, effect=left(fact.effect), hook_effect=left(fact.hook_effect))
+        for i, fact in graph.facts.items()
+    }
+    return replace(graph, facts=facts)
 
 
 def failed_node(before: Snapshot, forecast: Forecast | None, text: str | None) -> int | None:

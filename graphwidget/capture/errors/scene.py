@@ -13,7 +13,7 @@ from typing import Any, Literal
 import torch
 
 from graphwidget import torch_internals as ti
-from graphwidget.capture.errors import copied, library_modules, modules, trainable
+from graphwidget.capture.errors import applied, copied, library_modules, modules, trainable
 from graphwidget.capture.lines.cells import Book
 from graphwidget.capture.owners import reading
 from graphwidget.model import Scene, Sight, Value, torch_messages
@@ -36,7 +36,6 @@ _CONTAINERS = (
 _DECORATED = "torch/utils/_contextlib.py"  # a frame of this file runs a function that a grad mode decorates
 _AUTOGRAD = "torch/autograd/__init__.py"
 _ROOTS = {"backward": "tensors", "grad": "outputs"}  # the arguments of its functions that are roots
-_APPLYING = "torch/autograd/function.py"  # its `apply` runs the `forward` of a custom Function
 
 
 def of_call(frame: FrameType | None, error: BaseException, book: Book, texts: Sequence[str]) -> Scene:
@@ -92,6 +91,7 @@ def of_error(error: BaseException, book: Book, texts: Sequence[str]) -> Scene:
         refused=_refused(_message(error), frames),
         within=library_modules.within(found[own[-1] + 1 :], objects) if own else None,
         copied=copied.tensors(frames[own[-1] :]) if own and is_copy else (),
+        applied=applied.of_frames(frames[own[-1] + 1 :], book) if own else None,
         **facts,
     )
 
@@ -187,9 +187,7 @@ def _decorators(frames: Sequence[FrameType]) -> tuple[str, ...]:
 
 def _forward_of(frames: Sequence[FrameType]) -> str:
     """Return the name of the custom Function that was applied in one of these frames, else an empty text."""
-    applied = (frame for frame in frames if frame.f_code.co_name == "apply" and _is_of(frame, _APPLYING))
-    classes = (dict(reading.locals_of(frame)).get("cls") for frame in applied)
-    return next((type.__dict__["__name__"].__get__(one) for one in classes if isinstance(one, type)), "")
+    return next((applied.name_of(cls) for frame in frames if (cls := applied.applied_by(frame)) is not None), "")
 
 
 def _is_of(frame: FrameType, file: str) -> bool:

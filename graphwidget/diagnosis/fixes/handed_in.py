@@ -160,11 +160,18 @@ def argument_of(
         by_name = calls  # `net(x)`
     if len(by_name) != 1 or any(isinstance(one, ast.Starred) for one in by_name[0].args):
         return None
-    position = names.index(parameter) - (owner is not None and names[0] in ("self", "cls"))
+    position = names.index(parameter) - (owner is not None and (names[0] in ("self", "cls") or _gets_context(*found)))
     given = {keyword.arg: keyword.value for keyword in by_name[0].keywords}
     if 0 <= position < len(by_name[0].args):
         return ast.unparse(by_name[0].args[position])
     return ast.unparse(given[parameter]) if parameter in given else None
+
+
+def _gets_context(owner: ast.ClassDef | None, function: ast.FunctionDef) -> bool:
+    """Whether a method is the `forward` of a custom Function, which `apply` hands a context before its arguments."""
+    static = "staticmethod" in map(ast.unparse, function.decorator_list)
+    methods = {one.name for one in owner.body if isinstance(one, ast.FunctionDef)} if owner is not None else set[str]()
+    return function.name == "forward" and static and "setup_context" not in methods
 
 
 def _is_path(text: str) -> bool:

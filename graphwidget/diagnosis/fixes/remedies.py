@@ -68,7 +68,10 @@ def modified(write: Write, tensor: str | None) -> tuple[str, ...]:
     tensors = tuple(name for name in several if name in seen or _of_object(name, seen))
     if len(several) > 1:
         return tensors or ((tensor,) if tensor else ())
-    name = several[0] if several else tensor
+    statement = source.statement_of(write.by)
+    read = source.paths_read(statement) if statement is not None and not several else set()
+    named = sorted(seen & read)  # `v` of ``torch.mul(v, 2, out=v)``, or of ``return Scale.apply(v)``, which marks it
+    name = several[0] if several else named[0] if len(named) == 1 else tensor
     if name is not None and is_of_element(write, name):
         name = inplace_statements.element(write.by)
     return (name,) if name else ()

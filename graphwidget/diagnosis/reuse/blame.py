@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from graphwidget.diagnosis.reuse.temporaries import writes_to_temporary
+from graphwidget.diagnosis.source.pytorch.custom_functions import marks_dirty
 from graphwidget.diagnosis.wording import lasting_name
 from graphwidget.model import Kind, NodeFacts, Place, Record, SlotState, Snapshot, Write
 
@@ -83,6 +84,7 @@ def of_storage(record: Record, graph: Snapshot, index: int, key: int, n: int) ->
     writes = [w for w in writes if w.inside is None or max(w.made) > seq]
     later = [w for w in writes if _since(w, made, seq)]
     custom = graph.kind[index] == Kind.CUSTOM
+    later = [w for at, w in enumerate(later) if not _marked_by_caller(record, w, later[at + 1 :])]
     if (custom or saved == {"result"}) and made is not None:
         later = [w for w in later if graph.seq[index] not in w.made or not _same_line(w.place, made)]
     if custom and made is not None:
@@ -132,13 +134,24 @@ def _same_line(write: Place, made: Place) -> bool:
     return (write.run, write.iteration, write.cell, write.line) == (made.run, made.iteration, made.cell, made.line)
 
 
+def _marked_by_caller(record: Record, write: Write, since: list[Write]) -> bool:
+    """Whether a write in a Function's `forward` is for the line that applies it, which then counts as a write, too.
+
+    A Function that says by `mark_dirty` what it writes to does so on purpose: the line that hands it in can do other.
+    """
+    return any(_is_below(write.place, one.place) for one in since) and marks_dirty(record, write.place)
+
+
 def _called_by(write: Place, made: Place) -> bool:
     """Whether a line ran while the line that made a node was running."""
-    callers = [*(one.spot for one in made.stack), made.spot]
     same_pass = (write.run, write.outer_line, write.iteration) == (made.run, made.outer_line, made.iteration)
-    return (
-        same_pass and len(write.stack) >= len(callers) and [one.spot for one in write.stack][: len(callers)] == callers
-    )
+    return same_pass and _is_below(write, made)
+
+
+def _is_below(write: Place, line: Place) -> bool:
+    """Whether a line stands in what another line called, in whichever pass of a loop."""
+    callers = [*(one.spot for one in line.stack), line.spot]
+    return len(write.stack) >= len(callers) and [one.spot for one in write.stack][: len(callers)] == callers
 
 
 def _before(write: Write, made: Place | None, seq: int) -> bool:

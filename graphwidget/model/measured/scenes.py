@@ -8,7 +8,7 @@ from typing import Literal
 
 from graphwidget.model.graph.parts import Place
 
-__all__ = ["CopiedTensor", "Recomputed", "RunningModule", "Scene", "Sight", "UsedInside", "Value"]
+__all__ = ["AppliedFunction", "CopiedTensor", "Recomputed", "RunningModule", "Scene", "Sight", "UsedInside", "Value"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +130,23 @@ class CopiedTensor:
 
 
 @dataclass(frozen=True, slots=True)
+class AppliedFunction:
+    """A custom Function that was being applied.
+
+    Attributes
+    ----------
+    name
+        The name of the class.
+    forward
+        The first line of its `forward`, which may be that of a class it is derived from; decorators come first. None:
+        that is not the user's own.
+    """
+
+    name: str
+    forward: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Scene:
     """Where an error was raised.
 
@@ -172,6 +189,9 @@ class Scene:
         The module in whose code, which is not the user's own, an error of a cell was raised. None: in no such module.
     inside_functions
         Custom Functions in the graph that read inputs of the call. Only of errors about inputs that were not used.
+    applied
+        The custom Function that the line of an error was applying when code that is not the user's own raised. None:
+        none was.
     """
 
     grad_mode: bool | None = None
@@ -191,6 +211,7 @@ class Scene:
     inside_functions: tuple[UsedInside, ...] = ()
     within: RunningModule | None = None
     copied: tuple[CopiedTensor, ...] = ()
+    applied: AppliedFunction | None = None
 
     def value(self, name: str) -> Value | None:
         """The variable of a name in the line that raised."""

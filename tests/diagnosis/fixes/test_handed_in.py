@@ -144,3 +144,19 @@ def test_what_lines_before_the_call_have_saved_as_well_is_advice():
     found, *_ = findings_of(MIX, PAIR.format("out = (p * q).sum()\nmix(p, q)"))
     (fix,) = found.fixes
     assert not fix.verified and not fix.edits and "go on with these" in fix.text
+
+
+def test_the_context_of_a_function_is_none_of_the_arguments_of_apply() -> None:
+    own = """class Emptied(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        out = a + b
+        a.zero_()
+        return out
+    @staticmethod
+    def backward(ctx, g):
+        return g, g
+add = Emptied.apply"""
+    use = "p = torch.rand(3, requires_grad=True)\nq = p.exp()\nz = add(q, p)\nz.sum().backward()"
+    (found,) = findings_of(own, use)
+    assert [edit.new.strip() for edit in found.fixes[0].edits] == ["q = q.clone()"]

@@ -8,9 +8,9 @@ from functools import cached_property
 
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.model import CellRun, Record
+from graphwidget.model import CellRun, Place, Record
 
-__all__ = ["FunctionText", "defined", "functions"]
+__all__ = ["FunctionText", "defined", "functions", "marks_dirty", "of_method"]
 
 _ONCE = "once_differentiable"
 
@@ -74,6 +74,28 @@ def functions(record: Record) -> list[FunctionText]:
             if any(syntax.last_name(ast.unparse(base)) == "Function" for base in made.bases):
                 found[made.name] = FunctionText(run, made)
     return list(found.values())
+
+
+def of_method(record: Record, place: Place) -> FunctionText | None:
+    """The class with the method whose text begins at a line, decorators first, whatever the class is derived from."""
+    for run in Cells.of(record).latest:
+        if (run.cell, run.file) != (place.cell, place.file):
+            continue
+        for made in (node for node in syntax.nodes_of(run.source) if isinstance(node, ast.ClassDef)):
+            methods = (one for one in made.body if isinstance(one, ast.FunctionDef))
+            if place.line in {syntax.first_line(one) for one in methods}:
+                return FunctionText(run, made)
+    return None
+
+
+def marks_dirty(record: Record, place: Place) -> bool:
+    """Whether a line stands in a class whose methods say by `mark_dirty` which input they write to."""
+    for run in Cells.of(record).latest:
+        if (run.cell, run.file) == (place.cell, place.file):
+            found = syntax.function_at(run.source, place.line or 0)
+            made = found[0] if found is not None else None
+            return made is not None and any(syntax.last_name(one) == "mark_dirty" for one in syntax.calls_in(made))
+    return False
 
 
 def defined(record: Record, name: str) -> FunctionText | None:

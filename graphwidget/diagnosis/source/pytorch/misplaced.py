@@ -63,7 +63,7 @@ class Misplaced:
         cell, text = self.run.cell, self.run.source
         at = inside.body.index(self.method) if self.method in inside.body else 0
         depth = self.method.col_offset - inside.col_offset
-        first, last = _first_line(self.method), self.method.end_lineno or self.method.lineno
+        first, last = syntax.first_line(self.method), self.method.end_lineno or self.method.lineno
         if at == 0 or depth <= 0 or _has_long_texts(self.method):
             return ()
         if all(isinstance(one, ast.FunctionDef) for one in inside.body[at:]):
@@ -122,10 +122,6 @@ def _is_read(record: Record, name: str) -> bool:
     """Whether a program reads an attribute of that name."""
     nodes = (node for run in record.runs.values() for node in syntax.nodes_of(run.source))
     return any(isinstance(node, ast.Attribute) and node.attr == name for node in nodes)
-
-
-def _first_line(method: ast.FunctionDef) -> int:
-    return min([method.lineno, *(one.lineno for one in method.decorator_list)])
 
 
 def _has_long_texts(method: ast.FunctionDef) -> bool:

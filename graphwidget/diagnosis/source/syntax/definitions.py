@@ -103,6 +103,11 @@ def function_called(source: str, name: str) -> ast.FunctionDef | None:
     return found[-1] if found else None
 
 
+def first_line(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> int:
+    """The first line of a definition: that of its first decorator, if it has one."""
+    return min([function.lineno, *(one.lineno for one in function.decorator_list)])
+
+
 def functions_of(source: str, name: str) -> list[ast.FunctionDef]:
     """The function of a cell that is called `name`, or what an object of the class `name` does when it is called."""
     function = function_called(source, name)

@@ -98,7 +98,50 @@ def test_a_function_without_a_rule_is_named() -> None:
         "    @staticmethod\n    def backward(ctx, g):\n        return g * 2"
     )
     found = only(DEFINED, own, "grad(lambda a: Own.apply(a).sum())(x)")
-    assert found.tensor == "Own" and found.made_at.cell == 2 and "setup_context" in found.fixes[0].text
+    assert (
+        found.tensor == "Own"
+        and (found.made_at.cell, found.made_at.line) == (2, 3)
+        and "setup_context" in found.fixes[0].text
+    )
+
+
+METHODS = (
+    "    @staticmethod\n    def forward(ctx, a):\n        ctx.save_for_backward(a)\n        return a.sin()\n"
+    "    @staticmethod\n    def backward(ctx, g):\n        return g * ctx.saved_tensors[0].cos()\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("defining", "applying"),
+    [
+        (f"class Own(torch.autograd.Function):\n{METHODS}sine = Own.apply", "sine"),
+        (f"def make():\n  class Own(torch.autograd.Function):\n{METHODS}  return Own.apply\nsine = make()", "sine"),
+        (
+            f"from torch.autograd import Function as Fn\nclass Own(Fn):\n{METHODS}sines = {{'a': Own}}",
+            "sines['a'].apply",
+        ),
+        (f"class Base(torch.autograd.Function):\n{METHODS}class Own(Base):\n    pass", "Own.apply"),
+    ],
+)
+def test_a_function_is_known_whatever_the_line_calls_it(defining: str, applying: str) -> None:
+    found = only(DEFINED, defining, f"out = grad(lambda a: {applying}(a).sum())(x)")
+    assert found.headline.startswith("`Own` has no rule") and found.tensor == "Own"
+    assert found.made_at.cell == 2 and found.made_at.source.strip() == "def forward(ctx, a):"
+    fixed = text_edit.apply(defining, found.fixes[0].edits)
+    assert not findings_of(DEFINED, fixed, f"out = grad(lambda a: {applying}(a).sum())(x)")
+
+
+def test_a_flag_of_the_class_stands_behind_its_docstring() -> None:
+    own = (
+        'class Own(torch.autograd.Function):\n    """Doubles."""\n    @staticmethod\n    def forward(a):\n'
+        "        return a * 2\n    @staticmethod\n    def setup_context(ctx, inputs, output):\n        pass\n"
+        "    @staticmethod\n    def backward(ctx, g):\n        return g * 2\ndouble = Own.apply"
+    )
+    found = only(DEFINED, own, "out = vmap(lambda a: double(a))(x)")
+    assert found.made_at.source.startswith("class Own")
+    fixed = text_edit.apply(own, found.fixes[0].edits)
+    assert fixed.splitlines()[2].strip() == "generate_vmap_rule = True"
+    assert not findings_of(DEFINED, fixed, "out = vmap(lambda a: double(a))(x)")
 
 
 def test_a_batch_norm_under_vmap_keeps_no_statistics() -> None:

@@ -20,7 +20,7 @@ from graphwidget.diagnosis.findings.refusals.within_module import named
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
-from graphwidget.diagnosis.source.pytorch.custom_functions import defined
+from graphwidget.diagnosis.source.pytorch.custom_functions import FunctionText, defined, of_method
 from graphwidget.diagnosis.wording import at, names, place_of, short, where
 from graphwidget.model import Finding, Fix, Place, RunningModule, torch_messages
 
@@ -271,19 +271,23 @@ def _with_randomness(failure: Failure) -> Edits:
 
 
 def of_function(failure: Failure) -> Finding:
-    """A custom Function that has no rule for a transform."""
+    """A custom Function that has no rule for a transform. Where its `forward` is to change, that is the place."""
     message = failure.run.error or ""
-    name = _applied(failure, message)
-    shown = f"`{name}`" if name else "a custom Function"
-    text = defined(failure.record, name) if name else None
-    place = place_of(text.run, text.made.lineno) if text is not None else None
-    line = f" ({where(place)})" if place is not None else ""
     lacks: Literal["setup", "vmap", "jvp"] = (
         "setup" if "setup_context" in message else "vmap" if "vmap support" in message else "jvp"
     )
+    name, text = _applied(failure, message)
+    shown = f"`{name}`" if name else "a custom Function"
+    forward = text.method("forward") if text is not None and lacks == "setup" else None
+    place = made = place_of(text.run, text.made.lineno) if text is not None else None
+    spot = ""
+    if text is not None and forward is not None:
+        place = replace(place_of(text.run, forward.lineno), function=None)
+        spot = f" ({where(place)}{f', of `{text.name}`' if text.name != name else ''})"
+    line = f" ({where(made)})" if made is not None and text is not None and text.name == name else ""
     why = {
-        "setup": "Its `forward` takes `ctx`. A transform runs `forward` on values of its own and saves them apart, in "
-        "`setup_context`, so it needs the two separate.",
+        "setup": f"Its `forward`{spot} takes `ctx`. A transform runs `forward` on values of its own and saves them "
+        "apart, in `setup_context`, so it needs the two separate.",
         "vmap": "It has no rule for many elements at once (a method `vmap`, or `generate_vmap_rule`).",
         "jvp": "It has a `backward`, and no formula to push a tangent forwards (a method `jvp`).",
     }[lacks]
@@ -297,7 +301,7 @@ def of_function(failure: Failure) -> Finding:
     edits: Edits = separated(text) if lacks == "setup" and text is not None else ()
     if lacks == "vmap" and text is not None:
         edits = text_edit.insert_before(
-            text.run.cell, text.run.source, text.made.body[0], ["generate_vmap_rule = True"]
+            text.run.cell, text.run.source, _behind_its_text(text.made), ["generate_vmap_rule = True"]
         )
     return failure.finding(
         f"{shown[0].upper()}{shown[1:]} has no rule for this transform.",
@@ -309,11 +313,29 @@ def of_function(failure: Failure) -> Finding:
     )
 
 
-def _applied(failure: Failure, message: str) -> str | None:
-    """The class that the line applies, or that the message names."""
+def _behind_its_text(made: ast.ClassDef) -> ast.stmt:
+    """The first statement of a class behind its docstring."""
+    first, *rest = made.body
+    return rest[0] if rest and ast.get_docstring(made, clean=False) is not None else first
+
+
+def _applied(failure: Failure, message: str) -> tuple[str | None, FunctionText | None]:
+    """The class that was being applied, and its text: the class with its `forward`, if that is not to be found.
+
+    It is measured, as a line need not name it: ``square(x)`` for ``square = Square.apply``. Else the message names it,
+    or the line.
+    """
+    record, applied = failure.record, failure.run.scene.applied
     named = re.search(r"tried to vmap over (\w+)", message)
-    if named is not None:
-        return named[1]
+    name = named[1] if named is not None else applied.name if applied is not None else _named(failure)
+    written = of_method(record, applied.forward) if applied is not None and applied.forward is not None else None
+    if written is not None and (written.name == name or "setup_context" in message):
+        return name, written  # what is to change in `forward` changes where that is written
+    return name, (defined(record, name) if name else None) or written
+
+
+def _named(failure: Failure) -> str | None:
+    """The class that the line applies by its name."""
     nodes = ast.walk(failure.statement) if failure.statement is not None else ()
     found = {
         source.last_name(ast.unparse(node.value))

@@ -47,7 +47,10 @@ def of_cell(failure: Failure) -> Finding | None:
 
 
 def _applied(failure: Failure) -> list[str]:
-    """The classes that the line applies."""
+    """The class that was being applied; where that was not seen, those that the line applies by their names."""
+    seen = failure.run.scene.applied
+    if seen is not None:
+        return [seen.name]
     nodes = ast.walk(failure.statement) if failure.statement is not None else ()
     applied = (node.value for node in nodes if isinstance(node, ast.Attribute) and node.attr == "apply")
     return [syntax.last_name(ast.unparse(one)) for one in applied]

@@ -33,7 +33,7 @@ def separated(function: FunctionText) -> Edits:
     ):
         return ()
     cell, text = function.run.cell, function.run.source
-    first = min([forward.lineno, *(one.lineno for one in forward.decorator_list)])
+    first = syntax.first_line(forward)
     gone = {line for one in moved for line in range(one.lineno, (one.end_lineno or 0) + 1)}
     last = forward.end_lineno or first
     lines = text.splitlines()
