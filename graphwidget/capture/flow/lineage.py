@@ -82,8 +82,8 @@ class LineageMode(TorchFunctionMode):
         self._stepped: weakref.WeakSet[Any] = weakref.WeakSet()  # optimizers that have made a step
         self._positions = WeakTensorKeyDictionary()  # parameter -> as in `MeasuredCut.positions`
         self._count = 0  # of optimizers that have made a step, in all
-        self._zero_flow, self._hidden = ZeroFlow(), HiddenWrites()
-        self._fresh = FreshLeaves(self._optimizers)
+        self._zero_flow, self._fresh = ZeroFlow(), FreshLeaves(self._optimizers)
+        self._hidden = HiddenWrites(self._fresh.is_held)
         self._singles = SingleValues(lines, self._look, lambda one: self._behind.get(one, Behind()))
         self._late = LateLeaves(lines)
         self._constants = Constants(lines, frames)
@@ -276,7 +276,8 @@ class LineageMode(TorchFunctionMode):
         written = list(self._hidden.written(by, args, given))
         for whole, into in ((one, into) for one in written for into in one.into):
             cut = self._note_leaf(into, whole.by, whole.values)
-            if not is_parameter(into) and not self._fresh.is_held(into):
+            plain = not is_parameter(into) or (whole.carries and not into.requires_grad)
+            if plain and not self._fresh.is_held(into):
                 self._went_into[into] = (*self._went_into.get(into, ()), cut)[-MOST_BEHIND:]
                 self._behind[into] = self._behind.get(into, Behind()) | Behind((cut,))
         return any(one.into[-1].requires_grad and one.into[-1].is_leaf for one in written)
