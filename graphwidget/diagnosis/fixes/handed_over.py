@@ -56,7 +56,8 @@ def handed_over(cell: int | None, text: str, statement: ast.stmt) -> HandedOver 
             continue
         weight = _free_name(text, key.rpartition(".")[2])
         lines = [f"{weight} = {ast.unparse(part.leaf)}.clone()", f"{weight}[{part.index}] = {ast.unparse(part.value)}"]
-        edits = text_edit.insert_after(cell, text, block, lines)
+        behind = text_edit.insert_after if block is statement else text_edit.insert_behind_block
+        edits = behind(cell, text, block, lines)
         for call in calls:
             given = ", ".join(map(ast.unparse, call.args)) + ("," if len(call.args) == 1 else "")
             named = ", ".join(f"{json.dumps(one.arg)}: {ast.unparse(one.value)}" for one in call.keywords)
