@@ -26,6 +26,7 @@ from graphwidget.capture.flow.emptied import EmptiedGradients
 from graphwidget.capture.flow.leaves.constants import Constants, Frames
 from graphwidget.capture.flow.leaves.copies import SAME, Copies
 from graphwidget.capture.flow.leaves.fresh_leaves import FreshLeaves, is_fresh
+from graphwidget.capture.flow.leaves.held_frozen import HeldFrozen
 from graphwidget.capture.flow.leaves.hidden_writes import HiddenWrites
 from graphwidget.capture.flow.leaves.late_leaves import LateLeaves
 from graphwidget.capture.flow.named_modules import modules_of
@@ -83,7 +84,7 @@ class LineageMode(TorchFunctionMode):
         self._positions = WeakTensorKeyDictionary()  # parameter -> as in `MeasuredCut.positions`
         self._count = 0  # of optimizers that have made a step, in all
         self._zero_flow, self._fresh = ZeroFlow(), FreshLeaves(self._optimizers)
-        self._hidden = HiddenWrites(self._fresh.is_held)
+        self._hidden, self._held_frozen = HiddenWrites(self._fresh.is_held), HeldFrozen(name, lines, self.frozen_at)
         self._singles = SingleValues(lines, self._look, lambda one: self._behind.get(one, Behind()))
         self._late = LateLeaves(lines)
         self._constants = Constants(lines, frames)
@@ -135,6 +136,7 @@ class LineageMode(TorchFunctionMode):
         def init(optimizer: Any, *args: Any, **kwargs: Any) -> None:
             self._optimizers.add(optimizer)
             made(optimizer, *args, **kwargs)
+            self._held_frozen.made(optimizer)
 
         def zero_grad(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             self._cleared.append(weakref.ref(optimizer))
@@ -153,6 +155,7 @@ class LineageMode(TorchFunctionMode):
     def _step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         self._emptied.step(optimizer)
         self._zero_flow.step(parameters := held(optimizer))
+        self._held_frozen.step(optimizer, parameters)
         if self._finite is not None:
             self._finite.step(optimizer, parameters, self._name, self._lines())
         if optimizer in self._stepped:
@@ -236,6 +239,7 @@ class LineageMode(TorchFunctionMode):
         self._singles.operation(by, given, every)
         self._late.operation(by, given, every)
         self._hidden.note(by, given, every)
+        self._held_frozen.operation(by, given, every)
         outputs = [one for one in every if not one.requires_grad]
         into = (by.endswith("_") and not by.endswith("__")) or by == "__setitem__"
         if by in SAME or by == "copy_":
@@ -427,6 +431,7 @@ class LineageMode(TorchFunctionMode):
             self._late.behind(tensors_in((outputs,)), asked),
             self._emptied.found(),
             constants=self._constants.behind(tensors_in((outputs,))),
+            held_frozen=self._held_frozen.found(),
         )
 
     def frozen_at(self, parameter: Any) -> tuple[TextLine, ...]:
