@@ -224,6 +224,7 @@ class LineageMode(TorchFunctionMode):
                 behind = self._behind.get(args[0], Behind())
                 self._fresh.made(args[0], "requires_grad_", self._lines(), behind.cuts)
                 self._late.told(args[0])
+            self._held_frozen.told(args[0], bool(flag))
             if not flag and is_parameter(args[0]):
                 self._switched_off[args[0]] = self._lines()
             return

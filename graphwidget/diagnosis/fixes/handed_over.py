@@ -33,7 +33,7 @@ class _Part(NamedTuple):
     """A parameter, as the text writes it, the index of a part of it, and what is written there."""
 
     leaf: ast.expr
-    index: str
+    key: str
     value: ast.expr
 
 
@@ -55,7 +55,7 @@ def handed_over(cell: int | None, text: str, statement: ast.stmt) -> HandedOver 
         if not calls or any(map(_is_starred, calls)):
             continue
         weight = _free_name(text, key.rpartition(".")[2])
-        lines = [f"{weight} = {ast.unparse(part.leaf)}.clone()", f"{weight}[{part.index}] = {ast.unparse(part.value)}"]
+        lines = [f"{weight} = {ast.unparse(part.leaf)}.clone()", f"{weight}[{part.key}] = {ast.unparse(part.value)}"]
         behind = text_edit.insert_after if block is statement else text_edit.insert_behind_block
         edits = behind(cell, text, block, lines)
         for call in calls:

@@ -23,21 +23,42 @@ __all__ = ["HeldFrozen"]
 
 ENOUGH = 2  # steps in a row that show it
 _MOST = 10_000  # parameters that are followed
+_MOST_LINES = 20  # that let a parameter require grad
 _NO_USE = (*SAME, "copy_", "to", "cpu", "cuda", "requires_grad_")  # for saving, or from one network to another
 
 
 class _Held:
     """A parameter: at how many of the last steps it was frozen and used, and at how many it had a gradient before.
 
-    `thawed`: it was frozen at steps, and has required grad at one since.
+    It is plain data but for weak references: a program's model may be gone at the end.
+
+    Attributes
+    ----------
+    number
+        Which optimizer it is.
+    thawed
+        Whether it was frozen at steps, and has required grad at one since.
+    let
+        Lines that have let it require grad.
     """
 
-    def __init__(self, optimizer: Any) -> None:
-        self.optimizer = weakref.ref(optimizer)
-        self.used = self.thawed = False
+    def __init__(self, parameter: Any, optimizer: Any, number: int) -> None:
+        self.parameter, self.optimizer, self.number = weakref.ref(parameter), weakref.ref(optimizer), number
+        self.used = self.thawed = self.chosen = False
         self.frozen = self.trained = 0
         self.path = ""
+        self.froze: tuple[TextLine, ...] = ()
         self.stepped: tuple[TextLine, ...] = ()
+        self.let: set[tuple[TextLine, ...]] = set()
+
+    def is_off(self) -> bool:
+        """Whether it is frozen, or was when it was last there."""
+        parameter = self.parameter()
+        return self.frozen > 0 if parameter is None else not parameter.requires_grad
+
+    def is_told(self) -> bool:
+        for_good = self.frozen >= ENOUGH and not self.thawed and self.froze not in self.let
+        return for_good and self.chosen and bool(self.froze)
 
 
 class HeldFrozen:
@@ -61,13 +82,22 @@ class HeldFrozen:
     ) -> None:
         self._name, self._lines, self._frozen_at = name, lines, frozen_at
         self._held = WeakTensorKeyDictionary()
-        self._chosen: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+        self._all: list[_Held] = []
+        self._made = 0
 
     def made(self, optimizer: Any) -> None:
         """An optimizer was made."""
+        self._made += 1
         for one in held(optimizer):
-            if one.requires_grad and len(self._held) < _MOST:
-                self._held[one] = _Held(optimizer)
+            if one.requires_grad and len(self._all) < _MOST:
+                self._held[one] = _Held(one, optimizer, self._made)
+                self._all.append(self._held[one])
+
+    def told(self, parameter: Any, flag: bool) -> None:
+        """A line says whether a parameter requires grad."""
+        known = self._held.get(parameter)
+        if known is not None and flag and len(known.let) < _MOST_LINES:
+            known.let.add(self._lines())
 
     def operation(self, by: str, given: Iterable[Any], results: Sequence[Any]) -> None:
         """An operation has run."""
@@ -78,6 +108,7 @@ class HeldFrozen:
 
     def step(self, optimizer: Any, parameters: Sequence[Any]) -> None:
         """An optimizer has made a step."""
+        shown: list[_Held] = []
         for one in parameters:
             known = self._held.get(one)
             if known is None or known.optimizer() is not optimizer:
@@ -88,26 +119,22 @@ class HeldFrozen:
                 known.frozen = 0
             elif known.used and one.grad is None:
                 known.frozen += 1
-                known.path = self._name(one) or known.path
+                known.path, known.froze = self._name(one) or known.path, self._frozen_at(one)
                 known.stepped = known.stepped or self._lines()
-                if known.frozen == ENOUGH and optimizer not in self._chosen:
-                    self._chosen[optimizer] = _is_chosen(parameters)
+                shown += [known] if known.frozen == ENOUGH else []
             known.used = False
+        if shown:
+            chosen = _is_chosen(parameters)
+            for known in shown:
+                known.chosen = chosen
 
     def found(self) -> tuple[MeasuredFrozen, ...]:
         """What is frozen now, of each optimizer by the lines that froze it."""
         groups: dict[tuple[int, tuple[TextLine, ...]], list[_Held]] = {}
-        others: set[int] = set()  # optimizers of which other parameters are frozen, too
-        for one, known in list(self._held.items()):
-            optimizer = known.optimizer()
-            if one.requires_grad or optimizer is None:
-                continue
-            lines = self._frozen_at(one)
-            if known.frozen >= ENOUGH and not known.thawed and lines and self._chosen.get(optimizer, False):
-                groups.setdefault((id(optimizer), lines), []).append(known)
-            else:
-                others.add(id(optimizer))
-        count = {at: sum(1 for key in groups if key[0] == at) for at, _ in groups}
+        off = [one for one in self._all if one.is_off()]
+        for one in off:
+            if one.is_told():
+                groups.setdefault((one.number, one.froze), []).append(one)
         return tuple(
             MeasuredFrozen(
                 lines,
@@ -115,9 +142,9 @@ class HeldFrozen:
                 tuple(filter(None, (one.path for one in several))),
                 min(one.frozen for one in several),
                 max(one.trained for one in several),
-                count[at] == 1 and at not in others,
+                len(several) == sum(one.number == number for one in off),
             )
-            for (at, lines), several in groups.items()
+            for (number, lines), several in groups.items()
         )
 
 

@@ -1,7 +1,9 @@
 """Parameters that an optimizer was made to train, and that a line has frozen on the way to something else.
 
 To freeze may be meant. So nothing is said where the program says so: where the line that freezes stands beside the
-steps themselves, in one function, or the statement there that leads to it speaks of freezing, of training or of grad.
+steps themselves, in one function; where the statement there that leads to it speaks of freezing, of training or of
+grad, or calls a function that does nothing else; and where the same call of it has let them require grad before, or
+freezes under an `if` what had trained: a schedule.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ def _of(record: Record, one: MeasuredFrozen, lead: _Line, froze: _Line, stepped:
     return Finding(
         "silent",
         "warning",
-        f"The optimizer was made of what required grad, and {shown} did. {before}{lead.shown} led to {froze.shown}, "
+        f"The optimizer was made of what required grad, and {they} did. {before}{lead.shown} led to {froze.shown}, "
         f"which froze {them}, and nothing has put that back. {they.capitalize()} {are} computed with all the same, and "
         f"had no gradient at {one.steps} steps since ({where(step)}).",
         f"{shown} {do} not train any more: {their} `requires_grad` is False.",
@@ -91,8 +93,11 @@ def _leading(record: Record, one: MeasuredFrozen) -> tuple[_Line, _Line, _Line] 
     if lead is None or lead[0] is froze[-1][0]:
         return None
     inner = froze[[line for line, _ in froze].index(lead[0]) :]
-    named = " ".join(text for line, function in inner for text in (_head(line.statement), function[-1]))
+    named = " ".join(text for line, function in inner for text in (_head(line.statement), str(function[-1])))
     if _SAYS_SO.search(_head(lead[0].statement)) or _ANYWHERE.search(named):
+        return None
+    called = [line for line, _ in inner[1:]]
+    if (len(called) == 1 and _only_freezes(called[0])) or (one.trained and any(map(_is_under_if, called))):
         return None
     return lead[0], froze[-1][0], lead[1]
 
@@ -110,6 +115,27 @@ def _functions(record: Record, lines: Sequence[TextLine]) -> list[tuple[_Line, t
         spot = (line.file, line.cell, inside[1].lineno) if inside is not None else (line.file, None, 0)
         found.append((_Line(*here), (*spot, name)))
     return found
+
+
+def _only_freezes(line: _Line) -> bool:
+    """Whether a function does nothing but set `requires_grad` to False, and modes."""
+    inside = syntax.function_at(line.run.source, line.statement.lineno)
+    if inside is None or not re.search(r"requires_grad(_\(| = )False", ast.unparse(line.statement)):
+        return False
+    own = (one for one in syntax.own_statements(inside[1].body) if not hasattr(one, "body"))
+    plain = (ast.Return, ast.Pass, ast.Assert)
+    return all(
+        isinstance(one, plain)
+        or "requires_grad" in (text := ast.unparse(one))
+        or text.endswith(".eval()")
+        or (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+        for one in own
+    )
+
+
+def _is_under_if(line: _Line) -> bool:
+    """Whether a statement runs under a condition of its function."""
+    return any(isinstance(one, ast.If) for one in syntax.statements_at(line.run.source, line.statement.lineno))
 
 
 def _head(statement: ast.stmt) -> str:
