@@ -33,7 +33,7 @@ class _Part(NamedTuple):
     """A parameter, as the text writes it, the index of a part of it, and what is written there."""
 
     leaf: ast.expr
-    key: str
+    key: ast.expr
     value: ast.expr
 
 
@@ -55,7 +55,8 @@ def handed_over(cell: int | None, text: str, statement: ast.stmt) -> HandedOver 
         if not calls or any(map(_is_starred, calls)):
             continue
         weight = _free_name(text, key.rpartition(".")[2])
-        lines = [f"{weight} = {ast.unparse(part.leaf)}.clone()", f"{weight}[{part.key}] = {ast.unparse(part.value)}"]
+        there = ast.unparse(ast.Subscript(ast.Name(weight), part.key))
+        lines = [f"{weight} = {ast.unparse(part.leaf)}.clone()", f"{there} = {ast.unparse(part.value)}"]
         behind = text_edit.insert_after if block is statement else text_edit.insert_behind_block
         edits = behind(cell, text, block, lines)
         for call in calls:
@@ -90,7 +91,7 @@ def _part(statement: ast.stmt) -> _Part | None:
         if not isinstance(inner, ast.Attribute) or inner.attr != _ALIASES[inner is not leaf]:
             break
         leaf = inner.value
-    return _Part(leaf, ast.unparse(target.slice), value)
+    return _Part(leaf, target.slice, value)
 
 
 def _owners(leaf: ast.expr) -> Iterator[tuple[str, str]]:
@@ -116,7 +117,10 @@ def _owners(leaf: ast.expr) -> Iterator[tuple[str, str]]:
 
 def _calls_behind(text: str, block: ast.stmt, owner: str) -> Iterator[ast.Call]:
     """The calls of a module that follow a statement wherever that has run."""
-    for one in syntax.behind(text, block):
+    following = (
+        one for one in syntax.behind(text, block) if one.col_offset == block.col_offset
+    )  # not outside of `main`
+    for one in following:
         for node in ast.walk(one):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == owner:
                 yield node
