@@ -35,10 +35,10 @@ from graphwidget.model.graph.parts import (
     spot_text,
 )
 from graphwidget.model.graph.snapshot import Node, SavedTensor, Snapshot
+from graphwidget.model.measured.frozen import FrozenModule, MeasuredFrozen
 from graphwidget.model.measured.lineage import (
     INTO_A_LEAF,
     INTO_A_TENSOR,
-    FrozenModule,
     Lineage,
     MeasuredConstant,
     MeasuredCut,
@@ -52,7 +52,6 @@ from graphwidget.model.measured.lineage import (
     MeasuredZeros,
     PlainInput,
     TensorForm,
-    TextLine,
 )
 from graphwidget.model.measured.scenes import (
     AppliedFunction,
@@ -75,6 +74,7 @@ from graphwidget.model.measured.starved import (
     StarvedParameters,
     UnheldLeaf,
 )
+from graphwidget.model.measured.text_line import TextLine
 from graphwidget.model.nonfinite import NonFinite
 from graphwidget.model.predictions import Answer, Prediction
 from graphwidget.model.records import (
@@ -104,6 +104,7 @@ __all__ = [
     "MeasuredConstant",
     "MeasuredCut",
     "MeasuredEmptied",
+    "MeasuredFrozen",
     "MeasuredHook",
     "MeasuredLate",
     "MeasuredNonFinite",

@@ -376,7 +376,7 @@ class Record:
     parameters whose gradients were cleared before any step used them. `nonfinite`: parameters of optimizers that are
     not finite. `false_flags`: what was to be frozen by an attribute that torch does not read. `moved_while_frozen`:
     parameters that steps changed though they require no grad. `empty_groups`: groups of optimizers that have lost
-    their parameters.
+    their parameters. `held_frozen`: optimizers hold parameters that were frozen at their last steps.
     `cyclic`: n of a call -> names of leaves that refer to themselves since then, through a `.grad` with a graph
     (empty: without a name). Only the first calls of each line are looked at.
     `lineage`: where values left the graph, if the program has run once more to measure that.
@@ -401,6 +401,7 @@ class Record:
     false_flags: tuple[FalseFlag, ...] = ()
     moved_while_frozen: tuple[MovedWhileFrozen, ...] = ()
     empty_groups: tuple[EmptyGroup, ...] = ()
+    held_frozen: bool = False
     cyclic: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     lineage: Lineage | None = None
 

@@ -113,7 +113,8 @@ class Asked:
         if wants:
             what = f"where values {'stop to be finite' if ran.record.nonfinite else 'leave the graph'}"
             if not wants_cuts(ran):
-                what = "what hooks for saved tensors give back" if wants_unpacked(ran) else _HOOKS_CALLED
+                still = "which lines freeze what an optimizer holds" if ran.record.held_frozen else _HOOKS_CALLED
+                what = "what hooks for saved tensors give back" if wants_unpacked(ran) else still
             print(f"graphwidget: the program runs again, to measure {what}", file=sys.stderr)
             ran, files = with_lineage(ran, self.seconds, cancelled)
             notes += files.notes

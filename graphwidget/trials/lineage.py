@@ -23,6 +23,7 @@ from graphwidget.model import (
     MeasuredConstant,
     MeasuredCut,
     MeasuredEmptied,
+    MeasuredFrozen,
     MeasuredHook,
     MeasuredLate,
     MeasuredLeaf,
@@ -46,8 +47,8 @@ SECONDS = 10.0  # that it may take, if the program itself took less than a quart
 
 
 def wants_lineage(ran: Ran) -> bool:
-    """Whether another run may tell more: where values left the graph, or what hooks did or did not."""
-    return wants_cuts(ran) or wants_unpacked(ran) or may_have_unrun_hooks(ran.record)
+    """Whether another run may tell more: where values left the graph, what hooks did or did not, or what froze."""
+    return wants_cuts(ran) or wants_unpacked(ran) or may_have_unrun_hooks(ran.record) or ran.record.held_frozen
 
 
 def wants_unpacked(ran: Ran) -> bool:
@@ -145,6 +146,7 @@ def _read(fields: Mapping[str, Any]) -> Lineage:
         tuple(map(_hook, fields["hooks"])),
         tuple(map(_constant, fields["constants"])),
         tuple(map(_unpacked, fields["unpacked"])),
+        tuple(map(_frozen, fields["held_frozen"])),
     )
 
 
@@ -174,6 +176,11 @@ def _unpacked(one: Mapping[str, Any]) -> MeasuredUnpacked:
     forms = {name: TensorForm(**{**one[name], "shape": tuple(one[name]["shape"])}) for name in ("given", "returned")}
     hooks = {name: TextLine(**one[name]) if one[name] is not None else None for name in ("pack", "unpack")}
     return MeasuredUnpacked(**{**one, **forms, **hooks, "lines": _lines(one)})
+
+
+def _frozen(one: Mapping[str, Any]) -> MeasuredFrozen:
+    lines = {name: _lines(one, name) for name in ("lines", "stepped")}
+    return MeasuredFrozen(**{**one, **lines, "paths": tuple(one["paths"])})
 
 
 def _cuts(found: list[Mapping[str, Any]]) -> tuple[MeasuredCut, ...]:

@@ -26,6 +26,7 @@ from graphwidget.capture.flow.emptied import EmptiedGradients
 from graphwidget.capture.flow.leaves.constants import Constants, Frames
 from graphwidget.capture.flow.leaves.copies import SAME, Copies
 from graphwidget.capture.flow.leaves.fresh_leaves import FreshLeaves, is_fresh
+from graphwidget.capture.flow.leaves.held_frozen import HeldFrozen
 from graphwidget.capture.flow.leaves.hidden_writes import HiddenWrites
 from graphwidget.capture.flow.leaves.late_leaves import LateLeaves
 from graphwidget.capture.flow.named_modules import modules_of
@@ -82,8 +83,8 @@ class LineageMode(TorchFunctionMode):
         self._stepped: weakref.WeakSet[Any] = weakref.WeakSet()  # optimizers that have made a step
         self._positions = WeakTensorKeyDictionary()  # parameter -> as in `MeasuredCut.positions`
         self._count = 0  # of optimizers that have made a step, in all
-        self._zero_flow, self._hidden = ZeroFlow(), HiddenWrites()
-        self._fresh = FreshLeaves(self._optimizers)
+        self._zero_flow, self._fresh = ZeroFlow(), FreshLeaves(self._optimizers)
+        self._hidden, self._held_frozen = HiddenWrites(self._fresh.is_held), HeldFrozen(name, lines, self.frozen_at)
         self._singles = SingleValues(lines, self._look, lambda one: self._behind.get(one, Behind()))
         self._late = LateLeaves(lines)
         self._constants = Constants(lines, frames)
@@ -135,6 +136,7 @@ class LineageMode(TorchFunctionMode):
         def init(optimizer: Any, *args: Any, **kwargs: Any) -> None:
             self._optimizers.add(optimizer)
             made(optimizer, *args, **kwargs)
+            self._held_frozen.made(optimizer)
 
         def zero_grad(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             self._cleared.append(weakref.ref(optimizer))
@@ -153,6 +155,7 @@ class LineageMode(TorchFunctionMode):
     def _step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         self._emptied.step(optimizer)
         self._zero_flow.step(parameters := held(optimizer))
+        self._held_frozen.step(optimizer, parameters)
         if self._finite is not None:
             self._finite.step(optimizer, parameters, self._name, self._lines())
         if optimizer in self._stepped:
@@ -221,6 +224,7 @@ class LineageMode(TorchFunctionMode):
                 behind = self._behind.get(args[0], Behind())
                 self._fresh.made(args[0], "requires_grad_", self._lines(), behind.cuts)
                 self._late.told(args[0])
+            self._held_frozen.told(args[0], bool(flag))
             if not flag and is_parameter(args[0]):
                 self._switched_off[args[0]] = self._lines()
             return
@@ -236,6 +240,7 @@ class LineageMode(TorchFunctionMode):
         self._singles.operation(by, given, every)
         self._late.operation(by, given, every)
         self._hidden.note(by, given, every)
+        self._held_frozen.operation(by, given, every)
         outputs = [one for one in every if not one.requires_grad]
         into = (by.endswith("_") and not by.endswith("__")) or by == "__setitem__"
         if by in SAME or by == "copy_":
@@ -276,7 +281,8 @@ class LineageMode(TorchFunctionMode):
         written = list(self._hidden.written(by, args, given))
         for whole, into in ((one, into) for one in written for into in one.into):
             cut = self._note_leaf(into, whole.by, whole.values)
-            if not is_parameter(into) and not self._fresh.is_held(into):
+            plain = not is_parameter(into) or (whole.carries and not into.requires_grad)
+            if plain and not self._fresh.is_held(into):
                 self._went_into[into] = (*self._went_into.get(into, ()), cut)[-MOST_BEHIND:]
                 self._behind[into] = self._behind.get(into, Behind()) | Behind((cut,))
         return any(one.into[-1].requires_grad and one.into[-1].is_leaf for one in written)
@@ -426,6 +432,7 @@ class LineageMode(TorchFunctionMode):
             self._late.behind(tensors_in((outputs,)), asked),
             self._emptied.found(),
             constants=self._constants.behind(tensors_in((outputs,))),
+            held_frozen=self._held_frozen.found(),
         )
 
     def frozen_at(self, parameter: Any) -> tuple[TextLine, ...]:

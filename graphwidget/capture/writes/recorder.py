@@ -127,6 +127,7 @@ class WriteRecorder:
             "false_flags": steps.false_flags.found(),
             "moved_while_frozen": steps.frozen.found(),
             "empty_groups": steps.empty_groups.found(),
+            "held_frozen": steps.frozen.holds_some(),
         }
 
     def zero_grads(self) -> bool:

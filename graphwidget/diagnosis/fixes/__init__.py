@@ -43,6 +43,7 @@ FIX_IDS = {
     "plain_buffer": "make what is filled without `requires_grad=True`",
     # no graph, or no gradient
     "unfreeze": "let a tensor require grad",
+    "restore_requires_grad": "let parameters require grad again that a line has frozen",
     "freeze": "let a tensor, or the parameters of a module, require no grad",
     "save_less": "let one graph save less",
     "remove_no_grad": "take code out of `torch.no_grad()`, or the like",

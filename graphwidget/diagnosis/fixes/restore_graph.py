@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import TypeGuard
 
-from graphwidget.diagnosis.fixes import new_values, plain_attributes
+from graphwidget.diagnosis.fixes import handed_over, new_values, plain_attributes
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
@@ -35,7 +35,8 @@ def without(cell: int | None, text: str, statement: ast.stmt | ast.expr, cut: st
     if cut == "Parameter":
         return plain_attributes.not_as_parameter(cell, text, statement)
     if cut == INTO_A_LEAF and isinstance(statement, ast.stmt):
-        return plain_attributes.not_into_a_leaf(cell, text, statement)
+        handed = handed_over.handed_over(cell, text, statement)
+        return handed.edits if handed is not None else plain_attributes.not_into_a_leaf(cell, text, statement)
     if cut == INTO_A_TENSOR and isinstance(statement, ast.stmt):
         return new_values.instead_of_write(cell, text, statement)[1]
     if "tensor(" in ast.unparse(statement) or cut not in LEFT_OUT:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from graphwidget.diagnosis.fixes import as_tensors, restore_graph
+from graphwidget.diagnosis.fixes import as_tensors, handed_over, restore_graph
 from graphwidget.diagnosis.no_graph.applied import APPLY, applied_at
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.cutting import CUTTING
@@ -24,7 +24,7 @@ from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import place_of, short, source_line, where
 from graphwidget.model import INTO_A_LEAF, INTO_A_TENSOR, CellRun, Fix, Record
 
-__all__ = ["IN_A_LEAF", "cause_of"]
+__all__ = ["IN_A_LEAF", "cause_of", "in_a_leaf"]
 
 _WHY = {
     "detach": "`detach` cuts it",
@@ -48,6 +48,24 @@ IN_A_LEAF = {
 }
 
 
+def in_a_leaf(cut: Cut) -> str:
+    """What to do where a leaf takes the values, as a sentence."""
+    place = place_of(cut.run, cut.statement.lineno)
+    handed = handed_over.handed_over(cut.run.cell, cut.run.source, cut.statement) if cut.by == INTO_A_LEAF else None
+    value = handed_over.value_of(cut.statement) if cut.by == INTO_A_LEAF else ""
+    if handed is not None:
+        return (
+            f"Call `{handed.module}` with a `{handed.weight}` that has {short(value)} itself in it, by "
+            f"`torch.func.functional_call` ({where(place)})."
+        )
+    if value:
+        return (
+            f"Put {short(value)} itself into what is computed from that parameter, by `torch.where` in the forward; or "
+            f"hand the module a new weight that has it, by `torch.func.functional_call` ({where(place)})."
+        )
+    return f"{IN_A_LEAF[cut.by]} ({where(place)})."
+
+
 def cause_of(record: Record, cut: Cut) -> Cause:
     """Return the cause for a cut."""
     cut = cut._replace(sure=cut.sure or is_measured(record, cut))
@@ -65,6 +83,8 @@ def cause_of(record: Record, cut: Cut) -> Cause:
     place = place_of(run, statement.lineno)
     why = _WHY.get(cut.by, f"`{cut.by}` has no derivative")
     sure = "" if cut.sure else ", if what it reads had one"
+    if cut.by == INTO_A_LEAF and (value := handed_over.value_of(statement)):
+        why = f"it writes only the values of {short(value)} into a part of a parameter that is not trained"
     text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph{sure}: {why}."
     if cut.by == INTO_A_TENSOR:
         return Cause(text, new_instead(record, cut), place)
@@ -78,7 +98,7 @@ def cause_of(record: Record, cut: Cut) -> Cause:
     shown = ".data" if cut.by == "data" else cut.by
     sentence = f"Compute the loss without `{shown}` ({where(place)})."
     if cut.by in IN_A_LEAF:
-        sentence = f"{IN_A_LEAF[cut.by]} ({where(place)})."
+        sentence = in_a_leaf(cut)
     stacked, stacking = restore_graph.stacked(run.cell, run.source, statement) if cut.by == "tensor" else ("", ())
     if not stacking and cut.by == "tensor" and is_measured(record, cut):  # so there are tensors in what it is given
         stacking = as_tensors.edits(run.cell, run.source, statement)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from graphwidget.model.measured.frozen import FrozenModule, MeasuredFrozen
+from graphwidget.model.measured.text_line import TextLine
+
 __all__ = [
     "INTO_A_LEAF",
     "INTO_A_TENSOR",
-    "FrozenModule",
     "Lineage",
     "MeasuredConstant",
     "MeasuredCut",
@@ -21,22 +23,12 @@ __all__ = [
     "MeasuredZeros",
     "PlainInput",
     "TensorForm",
-    "TextLine",
 ]
 
 
 # `MeasuredCut.by` where only the values are taken, by a parameter or by another tensor: ``w.data = x``, ``w.copy_(x)``.
 INTO_A_LEAF = "into a leaf"
 INTO_A_TENSOR = "into a tensor"
-
-
-@dataclass(frozen=True, slots=True)
-class TextLine:
-    """A line of a cell (its number) or of a file (its path as in `Place.file`)."""
-
-    cell: int | None
-    file: str | None
-    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,17 +365,6 @@ class MeasuredUnpacked:
 
 
 @dataclass(frozen=True, slots=True)
-class FrozenModule:
-    """A module of which parameters that should be trained do not require grad.
-
-    `name` is a variable of the code that calls backward. `lines`: where that was switched off, the innermost first.
-    """
-
-    name: str
-    lines: tuple[TextLine, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Lineage:
     """What the root of the call that failed was made from, and all cuts of the program.
 
@@ -421,6 +402,8 @@ class Lineage:
         What the root was made of, as far as it has no graph.
     unpacked
         What hooks for saved tensors gave back, for the last calls that asked them.
+    held_frozen
+        Parameters that lines froze when an optimizer had been made to train them.
     """
 
     call: int | None
@@ -437,3 +420,4 @@ class Lineage:
     hooks: tuple[MeasuredHook, ...] = ()
     constants: tuple[MeasuredConstant, ...] = ()
     unpacked: tuple[MeasuredUnpacked, ...] = ()
+    held_frozen: tuple[MeasuredFrozen, ...] = ()

@@ -1,13 +1,15 @@
 """Writes that take only the values of what was computed, as no graph records them.
 
 ``w.data = x``, ``theta.data.add_(update)``, and ``theta.add_(update)`` without grad mode. What reads the tensor later
-depends on the values, and no graph leads from there to what they were computed from.
+depends on the values, and no graph leads from there to what they were computed from. A parameter that is trained is
+such a value itself, where it is written into a part of another tensor: ``embedding.weight.data[new] = learned``. All of
+one it is written into where a network is copied, which is meant.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -15,27 +17,40 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from graphwidget import torch_internals as internals
 from graphwidget.capture.flow.leaves.fresh_leaves import shares_memory
-from graphwidget.capture.flow.operands import is_parameter, tensors_in, writes_in_place
+from graphwidget.capture.flow.operands import is_parameter, leaves_behind, tensors_in, writes_in_place
 from graphwidget.model import INTO_A_LEAF, INTO_A_TENSOR
 
 __all__ = ["HiddenWrites"]
 
 _ALIASES = ("data", "detach")  # results that have the same memory, and nothing of the graph
+_REPLACING = ("data", "__setitem__", "copy_")  # others, as `add_` and `lerp_`, go on from the values that were there
 _MOST_STEPS = 8  # of views and aliases, back to the tensor itself
 
 
 class HiddenWrite(NamedTuple):
-    """What is written to, by all its tensors, the whole one last; what it is, as `MeasuredCut.by`; and the values."""
+    """What is written to, by all its tensors, the whole one last; what it is, as `MeasuredCut.by`; and the values.
+
+    `carries`: what reads a parameter later was meant to depend on the values: they took the place of others there, and
+    are no copy of a whole parameter.
+    """
 
     into: list[Any]
     by: str
     values: list[Any]
+    carries: bool
 
 
 class HiddenWrites:
-    """Which tensor the aliases of a program stand for: ``x.data`` for `x`."""
+    """Which tensor the aliases of a program stand for: ``x.data`` for `x`.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    is_held
+        Whether an optimizer has a leaf.
+    """
+
+    def __init__(self, is_held: Callable[[Any], bool]) -> None:
+        self._is_held = is_held
         self._whole = WeakTensorKeyDictionary()
 
     def note(self, by: str, given: Sequence[Any], results: Sequence[Any]) -> None:
@@ -53,14 +68,23 @@ class HiddenWrites:
         else:
             pairs = [(given[0], list(given[1:]))]
         for into, values in pairs:
-            computed = [one for one in tensors_in(values) if one.grad_fn is not None]
-            if computed and (known := self._known_as(into, by)):
-                kind = INTO_A_LEAF if is_parameter(known[-1]) else INTO_A_TENSOR
-                yield HiddenWrite(known, kind, computed)
+            trained = [one for one in tensors_in(values) if one.requires_grad]
+            if trained and (known := self._known_as(into, by)):
+                whole = known[-1]
+                computed = [one for one in trained if one.grad_fn is not None or self._is_put_in(one, whole)]
+                if computed:
+                    kind = INTO_A_LEAF if is_parameter(whole) else INTO_A_TENSOR
+                    yield HiddenWrite(known, kind, computed, by in _REPLACING and not _is_copy(whole, computed))
+
+    def _is_put_in(self, leaf: Any, whole: Any) -> bool:
+        """Whether a leaf that is trained becomes a part of a parameter that is not."""
+        smaller = internals.count_of(leaf) < internals.count_of(whole)
+        return smaller and is_parameter(whole) and not whole.requires_grad and self._is_held(leaf)
 
     def _known_as(self, into: Any, by: str) -> list[Any]:
         """The tensors whose values change, and whose graph does not tell: views, and the whole. None: it tells."""
-        whole, hidden, found = into, by == "data" or (into.requires_grad and not torch.is_grad_enabled()), []
+        off = not torch.is_grad_enabled()
+        whole, hidden, found = into, by == "data" or (off and (into.requires_grad or _is_of_parameter(into))), []
         for _ in range(_MOST_STEPS):
             if hidden:
                 found.append(whole)
@@ -71,6 +95,17 @@ class HiddenWrites:
             else:
                 break
         return [one for one in found if shares_memory(into, one)]
+
+
+def _is_of_parameter(tensor: Any) -> bool:
+    """Whether it is a parameter, or a view of one."""
+    return is_parameter(internals.base(tensor) if internals.is_view(tensor) else tensor)
+
+
+def _is_copy(whole: Any, values: Sequence[Any]) -> bool:
+    """Whether a parameter takes what was made of one other like it: a copy, or an average that follows it."""
+    leaves = list({id(one): one for one in leaves_behind(values)}.values())
+    return len(leaves) == 1 and internals.shape_of(leaves[0]) == internals.shape_of(whole)
 
 
 def _gone() -> None: ...

@@ -31,6 +31,7 @@ class _Followed:
         self.steps = self.looks = 0
         self.copied: tuple[weakref.ref[Any], torch.Tensor] | None = None
         self.moved, self.zero = 0, True
+        self.still = 0  # looks in a row that met a frozen parameter without a gradient
         self.place = Place(None, None)
         self.paths: tuple[str, ...] = ()
 
@@ -52,7 +53,9 @@ class Frozen:
         known.steps += 1
         if known.copied is None and (known.looks >= MOST_LOOKS or (known.steps > FIRST and known.steps % EACH)):
             return
-        frozen = [one for one in parameters if not internals.requires_grad(one) and internals.grad(one) is not None]
+        off = [one for one in parameters if not internals.requires_grad(one)]
+        frozen = [one for one in off if internals.grad(one) is not None]
+        known.still = known.still + 1 if len(frozen) < len(off) else 0
         self._compare(known, frozen, where)
         known.copied = None
         if frozen and known.looks < MOST_LOOKS and not internals.modes_would_see():
@@ -77,6 +80,10 @@ class Frozen:
         for known in self._followed.values():
             if known.copied is not None and known.copied[0]() is tensor:
                 known.copied = None
+
+    def holds_some(self) -> bool:
+        """Whether optimizers hold parameters that were frozen, and had no gradient, at their last steps."""
+        return any(one.still > 1 for one in self._followed.values())
 
     def found(self) -> tuple[MovedWhileFrozen, ...]:
         """What steps have moved more than once: one look may have met a line that froze and wrote at the same time."""

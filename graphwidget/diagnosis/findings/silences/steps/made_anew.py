@@ -14,7 +14,7 @@ from graphwidget.diagnosis.no_graph.leaves.fresh_leaf import FreshLeaf
 from graphwidget.diagnosis.no_graph.leaves.written import new_instead
 from graphwidget.diagnosis.no_graph.measured import cut_at
 from graphwidget.diagnosis.no_graph.origins import Cut
-from graphwidget.diagnosis.no_graph.restoring import IN_A_LEAF
+from graphwidget.diagnosis.no_graph.restoring import IN_A_LEAF, in_a_leaf
 from graphwidget.diagnosis.no_graph.way_forward import why_cut
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.edits import text_edit
@@ -121,7 +121,7 @@ def not_in_leaves(record: Record, cuts: Sequence[Cut]) -> Fix:
         return new_instead(record, cuts[0])
     lines = " and ".join(where(place_of_cut([cut])) for cut in cuts)
     edits = tuple(edit for cut in cuts for edit in _without(cut))
-    text = f"{IN_A_LEAF[cuts[0].by]} ({lines})."
+    text = in_a_leaf(cuts[0]) if len(cuts) == 1 else f"{IN_A_LEAF[cuts[0].by]} ({lines})."
     return Fix("differentiable_op", text, False, at(place_of_cut(cuts)), edits=edits)
 
 

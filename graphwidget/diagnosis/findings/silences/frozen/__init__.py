@@ -1,0 +1,1 @@
+"""Parameters that a line has frozen, and that were to train."""
