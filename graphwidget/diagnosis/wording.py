@@ -12,6 +12,7 @@ from graphwidget.model import BackwardCall, CellRun, Place, Record, TensorRef, V
 __all__ = [
     "at",
     "by_anomaly_mode",
+    "called_at",
     "described",
     "in_iteration",
     "is_hidden",
@@ -60,6 +61,14 @@ def where(place: Place | None) -> str:
     if place is None or place.cell is None:
         return ""
     return f"In[{place.cell}], line {place.line}"
+
+
+def called_at(place: Place) -> str:
+    """``In[2], line 4``; of a line in a function of another cell also what called it: ``..., from In[7], line 1``."""
+    inner, outer = where(place), outer_at(place)
+    if not inner or outer is None or outer[0] == place.cell:
+        return inner
+    return f"{inner}, from In[{outer[0]}], line {outer[1]}"
 
 
 def by_anomaly_mode(place: Place | None, node: str) -> str:
