@@ -311,8 +311,8 @@ def _is_of(finding: Finding, tracker: Tracker, error: BaseException) -> bool:
         return any(
             run.error_place is not None and run.error_place == (finding.failed_at or finding.made_at) for run in raised
         )
-    call = next((call for call in tracker.calls if call.n == finding.call), None)
-    return call is not None and call.result == "raised" and call.error == str(error)
+    calls = (call for call in tracker.calls if call.n in (finding.call, *finding.also))
+    return any(call.result == "raised" and call.error == str(error) for call in calls)
 
 
 @refuses_unknown_options

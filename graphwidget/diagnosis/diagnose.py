@@ -60,11 +60,12 @@ from graphwidget.diagnosis.fixes.harm import destroys, stops_training
 from graphwidget.diagnosis.locating import located
 from graphwidget.diagnosis.main_function import seen_from_main
 from graphwidget.diagnosis.numbering import with_numbers, without_numbers
+from graphwidget.diagnosis.one_cause import each_cause_once
 from graphwidget.diagnosis.reuse.reuse import call_at
 from graphwidget.diagnosis.source.depth import room
 from graphwidget.diagnosis.source.fitting import checked, made_once_run_often, with_display
 from graphwidget.diagnosis.wording import by_anomaly_mode, where
-from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Record, Scene, TextEdit, torch_messages
+from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Record, Scene, torch_messages
 
 __all__ = [
     "DETECTORS",
@@ -184,25 +185,7 @@ def diagnose(record: Record) -> tuple[Finding, ...]:
     piled = tuple(name for finding in unique.values() if finding.kind == "leak" for name in finding.carriers)
     ready = [_ready(record, finding) for finding in unique.values() if not _is_about_a_pile(finding, piled)]
     ready.sort(key=lambda finding: (_SEVERITIES.index(finding.severity), -_run(record, finding)))
-    return tuple(_of_one_cause(ready))
-
-
-def _of_one_cause(findings: list[Finding]) -> Iterator[Finding]:
-    """Findings, where of several silent ones that the same edits mend the first stays, with the names of all.
-
-    A backward that reaches no parameter, a step that changes nothing, parameters without a gradient: one mistake.
-    """
-    groups: list[tuple[set[TextEdit], list[Finding]]] = []
-    for one in findings:
-        edits = {*one.fixes[0].edits} if one.fixes and one.kind == "silent" and one.severity == "warning" else set()
-        same = next((group for known, group in groups if edits and known and (edits <= known or known <= edits)), None)
-        if same is None:
-            groups.append((edits, [one]))
-        else:
-            same.append(one)
-    for _, (first, *others) in groups:
-        found = (name for one in (first, *others) for name in one.names)
-        yield replace(first, names=tuple(dict.fromkeys(found))) if others else first
+    return tuple(each_cause_once(record, ready))
 
 
 @room

@@ -13,7 +13,7 @@ def verdict(record: Record, findings: Iterable[Finding]) -> Verdict:
     """What was examined, and which errors the findings leave unexplained."""
     found = list(findings)
     raised = [call for call in record.calls if call.result == "raised"]
-    with_finding = {finding.call for finding in found if not finding.unexplained}
+    with_finding = {n for finding in found if not finding.unexplained for n in (finding.call, *finding.also)}
     explained = {_alike(call) for call in raised if call.n in with_finding}
     failing = [call for call in raised if call.error_type not in FROM_OUTSIDE]
     unexplained = {_alike(call): call for call in reversed(failing) if _alike(call) not in explained}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping
 
@@ -12,6 +13,7 @@ from graphwidget.model import BackwardCall, CellRun, Place, Record, TensorRef, V
 __all__ = [
     "at",
     "by_anomaly_mode",
+    "called_at",
     "described",
     "in_iteration",
     "is_hidden",
@@ -19,6 +21,7 @@ __all__ = [
     "is_notebook_s",
     "lasting_name",
     "lines_of",
+    "loops_of",
     "names",
     "no_gradient",
     "number",
@@ -60,6 +63,14 @@ def where(place: Place | None) -> str:
     if place is None or place.cell is None:
         return ""
     return f"In[{place.cell}], line {place.line}"
+
+
+def called_at(place: Place) -> str:
+    """``In[2], line 4``; of a line in a function of another cell also what called it: ``..., from In[7], line 1``."""
+    inner, outer = where(place), outer_at(place)
+    if not inner or outer is None or outer[0] == place.cell:
+        return inner
+    return f"{inner}, from In[{outer[0]}], line {outer[1]}"
 
 
 def by_anomaly_mode(place: Place | None, node: str) -> str:
@@ -162,21 +173,40 @@ def source_line(place: Place) -> tuple[object, int | None]:
     return (place.cell_id if place.cell_id is not None else place.cell, place.line)
 
 
-def iteration_text(record: Record, place: Place) -> str:
-    """``iteration 3``; where there are loops in loops, with the loop: ``iteration 3 of `for t```."""
-    run = record.runs.get(place.run) if place.run is not None else None
+Loops = tuple[ast.For | ast.While, ...]
+
+
+def loops_of(record: Record, place: Place) -> list[Loops]:
+    """The loops around a line and around each line that called it: per function, outermost first, its loops."""
+    here = (place.cell, place.line)
+    outer = Place(place.outer_cell, place.outer_line, inner_run=place.run)
+    calling = place.stack or (() if here == (outer.cell, outer.line) or outer.line is None else (outer,))
+    return [_loops_at(record, one) for one in (*calling, place)]
+
+
+def _loops_at(record: Record, frame: Place) -> Loops:
+    """The loops of its own function that a line stands in."""
+    known = record.runs.get(frame.inner_run) if frame.inner_run is not None else None
+    found = (run for _, run in sorted(record.runs.items(), reverse=True) if run.cell == frame.cell)
+    run, line = known or next(found, None), frame.line or 0
     if run is None:
+        return ()
+    function = source.function_at(run.source, line)
+    first = function[1].lineno if function is not None else 0
+    return tuple(loop for loop in source.loops_around(run.source, line) if loop.lineno >= first)
+
+
+def iteration_text(record: Record, place: Place) -> str:
+    """``iteration 3``; where there are loops in loops, with the loop: ``iteration 3 of `for t```.
+
+    What is counted is the innermost loop of the outermost function, or cell, that is in one.
+    """
+    loops = loops_of(record, place) if place.run in record.runs else []
+    counted = next((own[-1] for own in loops if own), None)
+    if counted is None:
         return f"iteration {place.iteration}"
-    loops = source.loops_around(run.source, place.outer_line or 0)
-    counted = loops[-1:]  # the innermost loop of the cell; if there is none, the innermost one of the function
-    if (place.cell, place.line) != (place.outer_cell, place.outer_line):
-        text = next((one.source for one in record.runs.values() if one.cell == place.cell), "")
-        inside = source.loops_around(text, place.line or 0)
-        loops, counted = [*loops, *inside], counted or inside[-1:]
-    several = len(loops) > 1 or any(
-        isinstance(s, source.LOOPS) for loop in loops for s in source.own_statements(loop.body)
-    )
-    named = f" of {short(source.head(counted[0]))}" if several and counted else ""
+    inside = any(isinstance(one, source.LOOPS) for one in source.own_statements(counted.body))
+    named = f" of {short(source.head(counted))}" if sum(map(len, loops)) > 1 or inside else ""
     return f"iteration {place.iteration}{named}"
 
 

@@ -60,6 +60,8 @@ class Finding:
     cut_at: Place | None = None  # the line that leaves the graph
     names: tuple[str, ...] = ()  # the tensors, parameters and variables that it is about, as the user would write them
 
+    also: tuple[int, ...] = ()  # further calls that raised for the same cause
+
     unexplained: str = ""  # the whole message of an error whose reason is not known
 
     def key(self, fix: Fix) -> int:

@@ -29,7 +29,7 @@ from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.pytorch.optimizers import optimized
-from graphwidget.diagnosis.wording import UNNAMED, place_of, root_name, short, where
+from graphwidget.diagnosis.wording import UNNAMED, called_at, place_of, root_name, short, where
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene
 
@@ -43,10 +43,11 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         numbers = taken_out(record, call, in_text)
         found = [numbers] if numbers else measured.causes(record, call, in_text, lambda c: cause_of(record, c))
     cause = found[0]
+    spot = called_at(call.place)
     return Finding(
         "no_grad",
         "error",
-        f"{cause.text} So backward would reach no leaf.",
+        f"{cause.text} So backward{f' ({spot})' if spot else ''} would reach no leaf.",
         f"{_opening(name)} has no grad_fn.",
         call.n,
         tensor=name,

@@ -12,6 +12,7 @@ from graphwidget.diagnosis.fixes.cuts.lost import lost_cuts
 from graphwidget.diagnosis.fixes.rerun.keeping_blocks import Keeper, keeper
 from graphwidget.diagnosis.fixes.second_backward.case import Case, kept_bytes
 from graphwidget.diagnosis.fixes.second_backward.ladder import fixes_of
+from graphwidget.diagnosis.passes import inner_passes
 from graphwidget.diagnosis.reuse.carrier import Carrier
 from graphwidget.diagnosis.reuse.graph_paths import Tensor, path_to_failure
 from graphwidget.diagnosis.reuse.reuse import reuse_of
@@ -156,16 +157,19 @@ def _story(setting: Setting, block: Keeper | None) -> Iterator[str]:
         yield f"It freed what {node} had saved."
         yield f"{opening(later.n)} {'runs the same graph again' if reuse.runs_again else 'starts inside that graph'}."
         return
-    made = carrier.built_at
+    made, passes = carrier.built_at, inner_passes(setting)
     if where(made):
-        iteration = in_iteration(record, made)
-        once = "once, " if setting.in_loop and not setting.made_in_same_pass and not iteration else ""
+        iteration = passes.of_made if passes is not None else in_iteration(record, made)
+        before = setting.made_before_the_inner_loop if passes is not None else not setting.made_in_same_pass
+        once = "once, " if setting.in_loop and before and not iteration else ""
         module = f" by `{path}`" if (path := _module(setting)) else ""
         yield f"`{carrier.name}` was built {once}in {where(made)}{module}{iteration}{_and_stored(record, carrier)}."
     by = f" {short(earlier.place.source)}" if carrier.path is None and earlier.place.source else ""
-    yield f"{opening(earlier.n)}{by} ({when(record, earlier.place)}) freed what {node} had saved."
+    spot = when(record, earlier.place) if passes is None else f"{where(earlier.place)}{passes.of_earlier}"
+    yield f"{opening(earlier.n)}{by} ({spot}) freed what {node} had saved."
     onward = setting.in_loop and (later.place.iteration or 0) > (earlier.place.iteration or 0)
-    again = iteration_text(record, later.place).capitalize() if onward else opening(later.n)
+    again = iteration_text(record, later.place).capitalize() if onward else passes.of_later if passes else ""
+    again = again or opening(later.n)
     yield f"{again} reaches the same node {'again' if carrier.name == node else f'through `{carrier.name}`'}."
     if block is not None:
         spot = f"In[{block.at[0]}], line {block.at[1]}"

@@ -22,7 +22,7 @@ def test_a_function_that_only_evaluates_gets_a_decorator() -> None:
     score = 'def score(x):\n    """Say how good it is."""\n    torch.set_grad_enabled(False)\n    return float(net(x).sum())'
     (found,) = findings_of(NET, score, "score(x)", LOSS)
     torch_on = found.fixes[0]
-    assert torch_on.edit == ("+ @torch.no_grad()", "  def score(x):", "- torch.set_grad_enabled(False)")
+    assert torch_on.edit == ("+ @torch.no_grad()", "  def score(x):", "-     torch.set_grad_enabled(False)")
     assert "put `@torch.no_grad()` on `score`" in torch_on.text
 
 
@@ -52,7 +52,7 @@ def test_the_with_of_a_generator_that_waits_is_open_for_the_code_that_uses_it() 
     assert found.cause is not None and (found.cause.cell, found.cause.line) == (2, 2)
     assert "`stream` is a generator that yields inside `with torch.no_grad():`" in found.text
     assert found.fixes[0].edit[:2] == ("+ @torch.no_grad()", "  def stream(n):")
-    assert "- with torch.no_grad():" in found.fixes[0].edit and "+ for _ in range(n):" in found.fixes[0].edit
+    assert "-     with torch.no_grad():" in found.fixes[0].edit and "+     for _ in range(n):" in found.fixes[0].edit
     assert not findings_of(NET, f"@torch.no_grad()\n{STREAM.replace('with torch.no_grad()', 'if True')}", USED)
 
 

@@ -96,4 +96,4 @@ def test_a_loop_over_tensors_made_once_makes_them_again_in_each_pass():
     loop = "for n, z in enumerate(codes):\n    loss = (z * n).sum()\n    loss.backward()\n    opt.step()\n"
     fix = fix_of(f"{EACH}\ncodes = torch.tanh(net(x))\n{loop}")
     assert (fix.id, fix.verified) == ("recompute_in_loop", True)
-    assert new(fix) == ["+ for n in range(len(codes)):", "+ codes = torch.tanh(net(x))", "+ z = codes[n]"]
+    assert new(fix) == ["+ for n in range(len(codes)):", "+     codes = torch.tanh(net(x))", "+     z = codes[n]"]

@@ -365,16 +365,15 @@ def _by_cell(edits: Iterable[TextEdit]) -> dict[int, list[TextEdit]]:
 def shown(text: str, edits: Iterable[TextEdit]) -> tuple[str, ...]:
     """What edits change, as lines to read: ``- old``, ``+ new``, and ``  context`` only before or after insertions.
 
-    Lines that belong together lose the indentation that they share.
+    All lose the indentation that they share, and no more: a line that stands deeper than another one is seen to.
     """
-    found: list[str] = []
+    found: list[tuple[str, str]] = []
     for _, steps in _changes(text, edits):
         signs = "".join(sign for sign, _ in steps)
         inserts = " +" in f" {signs}"
-        lines = [(sign, line) for sign, line in steps if sign != " " or inserts]
-        depth = min((len(_indentation(line)) for _, line in lines if line.strip()), default=0)
-        found += [f"{sign} {line[depth:]}" for sign, line in lines]
-    return tuple(found)
+        found += [(sign, line) for sign, line in steps if sign != " " or inserts]
+    depth = min((len(_indentation(line)) for _, line in found if line.strip()), default=0)
+    return tuple(f"{sign} {line[depth:]}" for sign, line in found)
 
 
 def new_text(text: str, edits: Iterable[TextEdit]) -> str:

@@ -107,6 +107,23 @@ def written(statement: ast.stmt) -> set[str]:
     return found
 
 
+_BESIDE_THE_GRAPH = {"grad", "data", "detach"}
+
+
+def is_recorded(statement: ast.stmt) -> bool:
+    """Whether a statement writes to what a graph is recorded of: not only to a `.grad`, or through `.data`."""
+    changed = _changed_by(statement)
+    return not changed or any(_BESIDE_THE_GRAPH.isdisjoint(_attributes(one)) for one in changed)
+
+
+def _attributes(part: ast.expr) -> Iterator[str]:
+    """The attributes on the way to what is written, without those in an index: ``grad`` of ``w.grad[i]``."""
+    while isinstance(part, (ast.Attribute, ast.Call, ast.Subscript)):
+        if isinstance(part, ast.Attribute):
+            yield part.attr
+        part = part.func if isinstance(part, ast.Call) else part.value
+
+
 def surely_written(statement: ast.stmt) -> set[str]:
     """Variables whose tensors a statement surely modifies: themselves, or views of them that are known as such."""
     found: set[str] = set()

@@ -27,10 +27,10 @@ def of_written_leaf(failure: Failure) -> Finding:
     if within is not None and within.inplace:
         return _of_module(failure, within)
     name = _written(failure, element=not view)
-    shown, which = f"`{name}`" if name else "a leaf", _which_leaf(failure, name, view)
+    leaf, which = f"`{name}`" if name else "a leaf", _which_leaf(failure, name, view)
     safe = name is not None and not failure.is_saved(name)
     graph = filled.writes_a_graph(failure, name)
-    headline = f"{short(failure.text)} writes to {shown} while a graph is recorded."
+    headline = f"{short(failure.text)} writes to {leaf} while a graph is recorded."
     if name is not None and graph and filled.is_filled(failure, name):
         return failure.finding(
             headline,
@@ -42,7 +42,7 @@ def of_written_leaf(failure: Failure) -> Finding:
     through = " through a view" if view and value is not None and value.leaf else ""
     writes = _writes(failure, name)
     lines = sorted({one.lineno for one in writes})
-    here = f", in lines {' and '.join(map(str, lines))}" if len(lines) > 1 else ""
+    here = f", in lines {', '.join(map(str, lines[:-1]))} and {lines[-1]}" if len(lines) > 1 else ""
     return failure.finding(
         headline,
         f"{which} A write to it{through} would be recorded, and it would be a leaf no longer.",
@@ -105,7 +105,8 @@ def _writes(failure: Failure, name: str | None) -> list[ast.stmt]:
 
 def _writes_to_leaf(failure: Failure, statement: ast.stmt, name: str) -> bool:
     switch = grad_modes.around(failure.cell, statement)
-    if hasattr(statement, "body") or (switch is not None and switch.off):
+    off = switch is not None and switch.off
+    if hasattr(statement, "body") or off or not inplace.is_recorded(statement):
         return False
     text = ast.unparse(statement)
     changed = {inplace.modified(text), inplace.element(text)} if inplace.written(statement) else set()
@@ -126,7 +127,7 @@ def _under_no_grad(failure: Failure, writes: list[ast.stmt]) -> Edits:
 
 
 def _groups(failure: Failure, writes: list[ast.stmt]) -> Iterator[tuple[ast.stmt, ast.stmt]]:
-    """The first and the last of writes that follow one another; between them may stand what a `.grad` is used for."""
+    """The first and the last of writes that follow one another: nothing else goes into their block."""
     rest = list(writes)
     while rest:
         first = last = rest.pop(0)
@@ -134,7 +135,7 @@ def _groups(failure: Failure, writes: list[ast.stmt]) -> Iterator[tuple[ast.stmt
             if any(one is write or _at(one) == _at(write) for write in rest):
                 rest = [write for write in rest if _at(write) != _at(one)]
                 last = one
-            elif ".grad" not in ast.unparse(one):
+            else:
                 break
         yield first, last
 
