@@ -67,8 +67,9 @@ def step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Write
 
 def _made_again(text: str, call: BackwardCall, step: source.Statement | None) -> ast.stmt | None:
     """The same step once more behind the call, in its block, with no gradients cleared in between."""
-    behind = source.behind(text, step) if step is not None else []
-    for one in behind if step is not None else ():
+    if step is None:
+        return None
+    for one in source.behind(text, step):
         if one.lineno > (call.place.line or 0):
             if ast.dump(one) == ast.dump(step):
                 return one
