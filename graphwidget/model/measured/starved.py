@@ -61,6 +61,7 @@ class UnheldLeaf:
     grad. `container`: it is in there, and the module does not register it. `within`: the names of the classes
     of the modules that it is in, and of their bases. `beside_held`: a module has it beside another parameter that an
     optimizer holds. `inside`: what it is called in each module around it of which no optimizer holds anything.
+    `copy_of`: a parameter without a gradient that an optimizer holds has the same name in its module, and its values.
     """
 
     path: str
@@ -77,6 +78,7 @@ class UnheldLeaf:
     within: frozenset[str] = frozenset()
     beside_held: bool = False
     inside: tuple[str, ...] = ()
+    copy_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
