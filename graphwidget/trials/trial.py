@@ -134,8 +134,15 @@ def with_trial(fix: Fix, tried: Trial) -> Fix:
 
 
 def in_order(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
-    """Fixes as a person should try them: what passed; what was not tried, is a choice or helped partly; what failed."""
-    return tuple(sorted(fixes, key=_rank))
+    """Fixes as a person should try them: what passed; what was not tried, is a choice or helped partly; what failed.
+
+    What takes a gradient from a trained leaf passes no choice that stood before it and ran: that it runs is no reason.
+    """
+    ranked: list[tuple[int, Fix]] = []
+    for fix in fixes:
+        chosen = any(one.tried is not None and one.tried.ok is True and one.tried.choice for _, one in ranked)
+        ranked.append((max(1, _rank(fix)) if fix.starves and chosen else _rank(fix), fix))
+    return tuple(fix for _, fix in sorted(ranked, key=lambda one: one[0]))
 
 
 def _rank(fix: Fix) -> int:

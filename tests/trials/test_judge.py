@@ -280,3 +280,12 @@ def test_beside_a_fix_that_passed_one_that_failed_is_not_shown():
     ]
     assert [fix.id for fix in worth_showing(FINDING, None, fixes)] == ["a", "c", "d"]
     assert worth_showing(FINDING, None, fixes[1:]) == fixes[1:]
+
+
+def test_what_starves_passes_no_choice_that_ran():
+    ran, ran_as_choice = Trial(True, ""), Trial(True, "", choice=True)
+    choice = replace(FIX, id="choice", tried=ran_as_choice)
+    starving = replace(FIX, id="starving", starves=("net.w",), tried=ran)
+    advice = replace(FIX, id="advice", edits=())
+    assert [one.id for one in in_order([choice, starving])] == ["choice", "starving"]
+    assert [one.id for one in in_order([advice, starving])] == ["starving", "advice"]

@@ -11,7 +11,7 @@ import torch
 from graphwidget.capture.owners import reading
 from graphwidget.model import Container
 
-__all__ = ["beside", "classes_around", "unregistered"]
+__all__ = ["beside", "classes_around", "names_in_unheld", "unregistered"]
 
 SAMPLE = 1000  # elements of a container that are looked at
 _DEPTH = 3  # nesting levels of containers
@@ -41,6 +41,23 @@ def beside(modules: Iterable[Any], is_held: Callable[[Any], bool]) -> frozenset[
         if len(own) > 1 and any(map(is_held, own)):
             found.update(map(id, own))
     return frozenset(found)
+
+
+def names_in_unheld(
+    modules: Iterable[Any], wanted: Collection[int], is_held: Callable[[Any], bool], held: Collection[int]
+) -> dict[int, tuple[str, ...]]:
+    """Return what parameters are called in all modules around them of which nothing is held, by their `id`.
+
+    `held`: the ids of what other optimizers hold.
+    """
+    found: dict[int, list[str]] = {}
+    for module in modules:
+        named = list(reading.module_tensors(module))
+        if any(id(one) in wanted for _, one in named) and not any(is_held(one) or id(one) in held for _, one in named):
+            for name, one in named:
+                if id(one) in wanted:
+                    found.setdefault(id(one), []).append(name)
+    return {key: tuple(names) for key, names in found.items()}
 
 
 def unregistered(modules: Iterable[Any]) -> dict[int, Container]:

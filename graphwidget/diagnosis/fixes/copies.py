@@ -15,8 +15,11 @@ from graphwidget.diagnosis.source.in_place.statements import reads_what_it_write
 from graphwidget.diagnosis.wording import at, lines_of, short, where
 from graphwidget.engine.what_if import reachable
 from graphwidget.model import BackwardCall, Fix, Record, SlotState, Snapshot, TextEdit, Write
+from graphwidget.model.views import VIEWS
 
-__all__ = ["read_a_copy", "saved_behind", "savers", "second_name"]
+__all__ = ["lines_computing", "read_a_copy", "saved_behind", "savers", "second_name"]
+
+_SEVERAL_VIEWS = ("split", "unbind", "chunk", "unsafesplit", "tensorsplit", "hsplit", "vsplit", "dsplit", "copyslices")
 
 
 def read_a_copy(record: Record, call: BackwardCall, graph: Snapshot, write: Write, tensor: str | None) -> Fix | None:
@@ -102,6 +105,26 @@ def savers(call: BackwardCall, graph: Snapshot, write: Write) -> set[int]:
     stale = [s for i in inside for s in graph.slots_of(i) if graph.slot_state[s] == SlotState.STALE]
     keys = {s: graph.storages.key[graph.slot_storage[s]] for s in stale if graph.slot_storage[s] >= 0}
     return {i for i in inside for s in graph.slots_of(i) if keys.get(s) in write.storages}
+
+
+def lines_computing(record: Record, call: BackwardCall, graph: Snapshot, write: Write) -> frozenset[Spot]:
+    """The lines that computed what a write modifies: new tensors, as the nodes show that had saved them.
+
+    Not lines whose last node is a view's, or that modify something in place.
+    """
+    cells, last = Cells.of(record), dict[Spot, int]()
+    saving = savers(call, graph, write)
+    for index in saving.union(*(graph.next(i) for i in saving)):
+        for line in filter(None, map(cells.beginning, lines_of(graph.place_of(index)))):
+            if line not in last or graph.seq[index] > graph.seq[last[line]]:
+                last[line] = index
+    lines = {line for line, index in last.items() if not _is_view(graph.name_of(index))}
+    return frozenset(lines - {cells.beginning(at(one.place)) for one in record.writes})
+
+
+def _is_view(node: str) -> bool:
+    name = node.split("Backward")[0].lower()
+    return name in VIEWS or name.startswith(_SEVERAL_VIEWS)
 
 
 def saved_behind(call: BackwardCall, graph: Snapshot, write: Write, line: int) -> bool:

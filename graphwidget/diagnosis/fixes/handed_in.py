@@ -7,7 +7,7 @@ The copy has to be made where the caller hands the tensor in.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from graphwidget.diagnosis.source import syntax as source
@@ -16,6 +16,8 @@ from graphwidget.diagnosis.wording import at
 from graphwidget.model import Place, Record, Write
 
 __all__ = ["HandedIn", "argument_of", "handed_in", "own_variables"]
+
+_OPERATORS = (ast.BinOp, ast.UnaryOp, ast.Compare)  # of tensors: each computes a new one
 
 
 @dataclass(frozen=True)
@@ -38,13 +40,15 @@ class HandedIn:
     used: bool = False
 
 
-def handed_in(record: Record, write: Write, name: str) -> HandedIn | None:
+def handed_in(record: Record, write: Write, name: str, computing: Collection[Spot] = frozenset()) -> HandedIn | None:
     """How the tensor came to the function that writes; None: only the function, or what it returns, has the new value.
 
     Parameters
     ----------
     name
         The variable by which the line writes.
+    computing
+        Lines that were seen to compute a new tensor, which is no part of what they read.
     """
     if not name.isidentifier():
         return None
@@ -59,7 +63,7 @@ def handed_in(record: Record, write: Write, name: str) -> HandedIn | None:
             passing = name in _of_a_pass(source.loops_around(text, place.line or 0))
             return HandedIn(made, *(("", None) if passing else (name, at(place))), used=used) if made else None
         made, used = made or found[1].name, used or reads
-        origin = _made_of(text, found[1], place, name)
+        origin = _made_of(text, found[1], place, name, computing)
         if origin is None:
             return None
         name = origin
@@ -107,16 +111,20 @@ def _parameters(function: ast.FunctionDef) -> list[str]:
     return [one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
-def _made_of(text: str, function: ast.FunctionDef, place: Place, name: str) -> str | None:
+def _made_of(text: str, function: ast.FunctionDef, place: Place, name: str, computing: Collection[Spot]) -> str | None:
     """The parameter of which a variable is another name, or a view; the name itself where that is not known.
 
-    None: of what the function has computed, and has given the name of a parameter: ``x = self.conv(x)``.
+    None: of what the function has computed: ``alpha = 1 - torch.exp(-x)``, also by the name of a parameter:
+    ``x = self.conv(x)``.
     """
     parameters = set(_parameters(function))
     made = [s for s in source.bindings(text, name, place.line or 0) if s.lineno > function.lineno]
     if not made:
         return name
     value = source.given(made[-1])
+    seen = (place.cell, made[-1].lineno) in computing
+    if isinstance(made[-1], (ast.Assign, ast.AnnAssign)) and (seen or isinstance(value, _OPERATORS)):
+        return None
     if isinstance(made[-1], ast.For) or isinstance(value, ast.Subscript):
         return ""  # perhaps an element of a list
     read = source.names_in(value) & parameters if isinstance(value, ast.expr) else set()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
-from graphwidget.diagnosis.fixes.copies import read_a_copy, saved_behind, savers, second_name
+from graphwidget.diagnosis.fixes.copies import lines_computing, read_a_copy, saved_behind, savers, second_name
 from graphwidget.diagnosis.fixes.handed_in import handed_in
 from graphwidget.diagnosis.fixes.remedies import (
     COPY,
@@ -250,7 +250,8 @@ def _remedies(
     cell, line = Cells.of(record).text(write.place.cell), write.place.line or 0
     written = modified(write, tensor)
     name = written[0] if len(written) == 1 else None
-    found = (handed_in(record, write, one) for one in (written if write.inside is None else ()))
+    computing = lines_computing(record, call, graph, write) if written and write.inside is None else frozenset()
+    found = (handed_in(record, write, one, computing) for one in (written if write.inside is None else ()))
     handed = tuple(one for one in found if one is not None)
     own = {one.spot for one in handed}
     saved_inside = any(own & {*lines_of(graph.place_of(i))} for i in savers(call, graph, write))

@@ -49,16 +49,33 @@ def step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Write
     if mixes and re.search(r"\.step\([^)]", write.by):
         price += " Unless its closure clears them first."
     along = "".join(f", and {short(ast.unparse(s))} with it," for s in resets)
+    how = f"move it{along} behind {where(call.place) or 'this call'}"
+    second = _made_again(cell, call, step) if edits and not resets and moved == [step] else None
+    if second is not None and step is not None and place.cell is not None:
+        how = f"leave it out, as line {second.lineno} makes the step for both"
+        edits = text_edit.remove(place.cell, cell, step)
     return Fix(
         "zero_grad_or_step_order",
-        f"Run every backward before {by} ({where(place)}) changes the weights: "
-        f"move it{along} behind {where(call.place) or 'this call'}.{another_write(other)}",
+        f"Run every backward before {by} ({where(place)}) changes the weights: {how}.{another_write(other)}",
         works and not mixes,
         spot,
         price,
         choice=mixes,
         edits=edits,
     )
+
+
+def _made_again(text: str, call: BackwardCall, step: source.Statement | None) -> ast.stmt | None:
+    """The same step once more behind the call, in its block, with no gradients cleared in between."""
+    if step is None:
+        return None
+    for one in source.behind(text, step):
+        if one.lineno > (call.place.line or 0):
+            if ast.dump(one) == ast.dump(step):
+                return one
+            if any(source.last_name(name) == "zero_grad" for name in source.calls_in(one)):
+                return None
+    return None
 
 
 def _in_one_function(a: Place, b: Place) -> bool:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from graphwidget.diagnosis.reuse.temporaries import writes_to_temporary
+from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.pytorch.custom_functions import marks_dirty
-from graphwidget.diagnosis.wording import lasting_name
+from graphwidget.diagnosis.wording import lasting_name, lines_of
 from graphwidget.model import Kind, NodeFacts, Place, Record, SlotState, Snapshot, Write
 
 
@@ -49,8 +50,8 @@ def _hidden_writes(record: Record, graph: Snapshot, index: int, n: int) -> dict[
 
     The write itself counts where it reads what it writes to: ``y[1] *= y[2]`` saves a part of what it modifies.
     """
-    made = graph.place_of(index)
-    since = [w for w in record.writes if w.after_calls <= n and _since(w, made, graph.seq[index])]
+    made, cells = graph.place_of(index), Cells.of(record)
+    since = [w for w in record.writes if w.after_calls <= n and _since(w, made, graph.seq[index], cells)]
     if made is not None and not reads_its_target(graph, index):
         since = [w for w in since if not _same_line(w.place, made)]
     keys = dict.fromkeys(key for w in since for key in w.storages)
@@ -75,14 +76,14 @@ def of_storage(record: Record, graph: Snapshot, index: int, key: int, n: int) ->
     made the node came before if the node saved its result: ``y.exp_()``. So did the write of a module whose node is
     older, although both ran on one line; and one in the `forward` of a custom Function, which saves at its end.
     """
-    made, seq = graph.place_of(index), graph.seq[index]
+    made, seq, cells = graph.place_of(index), graph.seq[index], Cells.of(record)
     slots = [slot for slot in graph.slots_of(index) if graph.slot_storage[slot] >= 0]
     saved = {graph.slot_names[graph.slot_name[s]] for s in slots if graph.storages.key[graph.slot_storage[s]] == key}
     writes = [w for w in record.writes if key in w.storages and w.after_calls <= n]
     if saved == {"result"}:
         writes = [*writes_to_temporary(record, graph, index, key), *writes]
     writes = [w for w in writes if w.inside is None or max(w.made) > seq]
-    later = [w for w in writes if _since(w, made, seq)]
+    later = [w for w in writes if _since(w, made, seq, cells)]
     custom = graph.kind[index] == Kind.CUSTOM
     later = [w for at, w in enumerate(later) if not _marked_by_caller(record, w, later[at + 1 :])]
     if (custom or saved == {"result"}) and made is not None:
@@ -162,7 +163,7 @@ def _before(write: Write, made: Place | None, seq: int) -> bool:
     return line != (made.run, made.outer_line, made.iteration)
 
 
-def _since(write: Write, made: Place | None, seq: int) -> bool:
+def _since(write: Write, made: Place | None, seq: int, cells: Cells) -> bool:
     """Whether a write was later than a node was made: by their numbers, or else as far as their lines show."""
     if 0 <= seq < write.number:
         return True
@@ -171,8 +172,26 @@ def _since(write: Write, made: Place | None, seq: int) -> bool:
     place = write.place
     if made is None or place.run is None or made.run is None:
         return True
-    if place.run != made.run or place.iteration != made.iteration:
-        return (place.run, place.iteration or 0) > (made.run, made.iteration or 0)
+    if seq >= 0 <= write.number:  # it began before: the node is older only if the line itself has made it
+        return _in_its_line(place, made, cells)
+    if place.run != made.run:
+        return place.run > made.run
+    if place.iteration != made.iteration and _loop_of(cells, place) == _loop_of(cells, made):
+        return (place.iteration or 0) > (made.iteration or 0)
     if place.outer_line != made.outer_line:
         return (place.outer_line or 0) > (made.outer_line or 0)
     return place.cell != made.cell or (place.line or 0) >= (made.line or 0)
+
+
+def _in_its_line(write: Place, made: Place, cells: Cells) -> bool:
+    """Whether a node may have been made while the line of a write ran, in it or in what it calls."""
+    if (write.run, write.iteration or made.iteration) != (made.run, made.iteration):
+        return False
+    lines = [cells.beginning(one) for one in lines_of(write)]
+    return [cells.beginning(one) for one in lines_of(made)][: len(lines)] == lines
+
+
+def _loop_of(cells: Cells, place: Place) -> tuple[int, int] | None:
+    """The loop whose passes a place counts: that of its outermost line that is in one."""
+    found = ((spot[0], cells.loop(spot)) for spot in lines_of(place))
+    return next(((cell, loop.lineno) for cell, loop in found if loop is not None), None)

@@ -60,7 +60,8 @@ class UnheldLeaf:
     `waiting`: an optimizer that has made no step holds it. `thawed`: at an earlier step it was there, and required no
     grad. `container`: it is in there, and the module does not register it. `within`: the names of the classes
     of the modules that it is in, and of their bases. `beside_held`: a module has it beside another parameter that an
-    optimizer holds.
+    optimizer holds. `inside`: what it is called in each module around it of which no optimizer holds anything.
+    `copy_of`: a parameter without a gradient that an optimizer holds has the same name in its module, and its values.
     """
 
     path: str
@@ -76,6 +77,8 @@ class UnheldLeaf:
     container: Container | None = None
     within: frozenset[str] = frozenset()
     beside_held: bool = False
+    inside: tuple[str, ...] = ()
+    copy_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,3 +160,35 @@ add = Emptied.apply"""
     use = "p = torch.rand(3, requires_grad=True)\nq = p.exp()\nz = add(q, p)\nz.sum().backward()"
     (found,) = findings_of(own, use)
     assert [edit.new.strip() for edit in found.fixes[0].edits] == ["q = q.clone()"]
+
+
+COMPUTING = """
+def same(t):
+    doubled = t * 2
+    return t
+def rest(t):
+    return torch.cumprod(t, -1)
+def render(field, dists):
+    sigma = torch.relu(field)
+    alpha = {}
+    weights = alpha * rest(1.0 - alpha)
+    alpha[..., -1] = 0.0
+    return weights.sum()
+net = nn.Linear(3, 4)
+f = net(torch.randn(5, 3))
+render(f, torch.rand(5, 4)).backward()
+"""
+
+
+@pytest.mark.parametrize("value", ["1 - torch.exp(-sigma * dists)", "sigma.clamp(0, 1)", "rest(field)", "-field"])
+def test_what_a_function_has_computed_nobody_has_handed_it(value):
+    (finding,) = findings_of(COMPUTING.format(value))
+    fix = finding.fixes[0]
+    assert "Modify a copy: `alpha = alpha.clone()`" in fix.text and fix.verified
+    assert not any("what it is given" in one.text for one in finding.fixes)
+
+
+@pytest.mark.parametrize("value", ["field", "field.view(5, 4)", "field.contiguous()", "same(field)"])
+def test_what_is_the_tensor_of_the_caller_is_still_handed_in(value):
+    (finding,) = findings_of(COMPUTING.format(value))
+    assert "`render` modifies what it is given" in finding.fixes[0].text

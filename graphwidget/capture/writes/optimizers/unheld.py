@@ -13,7 +13,8 @@ from typing import Any
 import torch
 
 from graphwidget import torch_internals as internals
-from graphwidget.capture.owners.unregistered import beside, classes_around, unregistered
+from graphwidget.capture.owners.unregistered import beside, classes_around, names_in_unheld, unregistered
+from graphwidget.capture.writes.optimizers.twins import Twins
 from graphwidget.capture.writes.optimizers.zero_grads import is_zero
 from graphwidget.capture.writes.watched import MAX_WATCHED, WatchedTensors, version_of
 from graphwidget.model import Container, Place, UnheldLeaf
@@ -42,6 +43,8 @@ class _Seen:
         self.container: Container | None = None
         self.within: frozenset[str] = frozenset()
         self.beside_held = False
+        self.inside: tuple[str, ...] = ()
+        self.copy_of = ""
         self.orphans: tuple[tuple[int, ...], ...] = ()
         self.waiting = False  # an optimizer that has made no step held it
         self.thawed = False
@@ -166,10 +169,18 @@ class Unheld:
                 modules = internals.instances_alive(torch.nn.Module)
                 containers, around = unregistered(modules), classes_around(modules, self._seen)
                 partly = beside(modules, self._is_held)
+                inside = names_in_unheld(modules, self._seen, self._is_held, held)
+                twins = Twins([one for ref in self._held.values() if (one := ref()) is not None], self._name)
             seen.container, seen.within = containers.get(id(leaf)), around.get(id(leaf), frozenset())
-            seen.beside_held = id(leaf) in partly
+            seen.beside_held, seen.inside = id(leaf) in partly, inside.get(id(leaf), ())
+            seen.copy_of = twins.of(leaf, seen.path)
             seen.place, seen.orphans, seen.waiting = place, orphans, id(leaf) in held
         return new
+
+    def _name(self, tensor: Any) -> str:
+        """The name that the program has for a tensor; empty: only optimizers lead to it, or nothing does."""
+        name = self.watched.name(tensor)
+        return "" if _OF_OPTIMIZER.search(name) else name
 
     def _orphans(self) -> tuple[tuple[int, ...], ...]:
         """Return the sizes of parameters without a gradient that only optimizers lead to."""
@@ -202,7 +213,7 @@ class Unheld:
                 grows = seen.grows and leaf is not None and is_zero(internals.leaf_and_grad(leaf)[1]) is False
                 dims = len(internals.shape_of(leaf)) if leaf is not None else -1
                 facts = (seen.orphans, seen.parameter, by_hand, uniform, grows, dims, waiting, seen.thawed)
-                known = (seen.container, seen.within, seen.beside_held)
+                known = (seen.container, seen.within, seen.beside_held, seen.inside, seen.copy_of)
                 found.append(UnheldLeaf(seen.path, seen.place, *facts, *known))
         return tuple(found)
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 from graphwidget.diagnosis.findings.silences.unheld.attributes import is_no_parameter, plain_attribute
 from graphwidget.diagnosis.findings.silences.unheld.containers import container_lines, in_container
+from graphwidget.diagnosis.findings.silences.unheld.copied import are_copies, is_copied
 from graphwidget.diagnosis.findings.silences.unheld.groups.collected import collected, handed_to_nothing
 from graphwidget.diagnosis.findings.silences.unheld.groups.collected import is_of as is_collected
 from graphwidget.diagnosis.findings.silences.unheld.groups.dropped import (
@@ -94,9 +95,10 @@ def find(record: Record) -> Iterator[Finding]:
         elif len(makers) <= 1 and not is_meant(record, next(iter(makers), None), leaf):
             others.append(leaf)
     for maker, leaves in made.values():
-        yield made_too_early(record, maker, leaves)
+        yield (is_copied if are_copies(leaves) else made_too_early)(record, maker, leaves)
     if thawed:
         yield thawed_later(record, makers, thawed)
     told = record.idle or any(call.result == "raised" for call in record.calls)
     if others and not told:  # beside an error, or a step that changes nothing, it would distract
-        yield from left_out(record, next(iter(makers), None), others)
+        maker = next(iter(makers), None)
+        yield from [is_copied(record, maker, others)] if are_copies(others) else left_out(record, maker, others)

@@ -12,7 +12,7 @@ from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.wording import names, place_of, short, spoken, where
 from graphwidget.model import CellRun, Finding, Fix, Place, Record, UnheldLeaf
 
-__all__ = ["Line", "around", "classes_in", "finding_of", "named", "parts_of", "torch_nn"]
+__all__ = ["Line", "around", "classes_in", "finding_of", "named", "parts_of", "torch_nn", "unheld_wholes"]
 
 MOST_NAMED = 4
 
@@ -48,6 +48,21 @@ def around(paths: Iterable[str]) -> str:
     cut = max(common.rfind("."), common.rfind("["))
     whole = common[:cut] if cut > 0 else ""
     return "" if whole in ("self", "cls") else whole
+
+
+def unheld_wholes(leaves: Iterable[UnheldLeaf]) -> tuple[str, ...]:
+    """The outermost objects around all leaves of which no optimizer holds anything; where there is none, the leaf."""
+    found = dict.fromkeys(map(_unheld_whole, leaves))
+    return tuple(one for one in found if not any(one.startswith((f"{two}.", f"{two}[")) for two in found))
+
+
+def _unheld_whole(leaf: UnheldLeaf) -> str:
+    parts = parts_of(leaf.path)
+    bare = [part.strip("[]'\"") for part in parts]
+    first = 2 if bare[0] in ("self", "cls") else 1  # what a variable of a method holds has no name outside
+    fit = [len(one.split(".")) for one in leaf.inside if bare[first:][-len(one.split(".")) :] == one.split(".")]
+    whole = parts[: len(parts) - max(fit, default=0)]
+    return "".join(part if part.startswith("[") else f".{part}" for part in whole).removeprefix(".")
 
 
 def classes_in(run: CellRun) -> list[ast.ClassDef]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from graphwidget.diagnosis.findings.silences.unheld.leaves import Line, around, finding_of, named, parts_of
+from graphwidget.diagnosis.findings.silences.unheld.leaves import Line, finding_of, named, parts_of, unheld_wholes
 from graphwidget.diagnosis.findings.silences.unheld.named_there import named_there
 from graphwidget.diagnosis.findings.silences.unheld.replaced import given_of, takes_all
 from graphwidget.diagnosis.source import syntax
@@ -19,7 +19,7 @@ from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.paths import root_of
 from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
-from graphwidget.diagnosis.wording import at, short, spoken
+from graphwidget.diagnosis.wording import at, names, short, spoken
 from graphwidget.model import Finding, Fix, Place, Record, UnheldLeaf
 
 __all__ = ["added_to", "is_meant", "left_out"]
@@ -113,12 +113,12 @@ def added_to(record: Record, maker: Line | None, path: str, form: str = "{}") ->
 def _maybe_meant(maker: Line | None, leaves: list[UnheldLeaf]) -> Finding:
     shown = named(leaves)
     they, them = ("it", "it") if len(shown) == 1 else ("they", "them")
-    whole = around([leaf.path for leaf in leaves])
-    frozen = f"`{whole}.requires_grad_(False)`" if whole else "`requires_grad_(False)` of each"
+    frozen = tuple(f"{whole}.requires_grad_(False)" for whole in unheld_wholes(leaves))
+    saves = "saves" if len(frozen) == 1 else "save"
     fix = Fix(
         "new_optimizer",
-        f"If {they} should be trained, give {them} to the optimizer, too. If not, {frozen} "
-        "saves the work for gradients that nothing uses.",
+        f"If {they} should be trained, give {them} to the optimizer, too. If not, {names(frozen, len(frozen))} "
+        f"{saves} the work for gradients that nothing uses.",
         False,
         at(_cause(maker, leaves)),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from graphwidget.diagnosis.findings.silences.unheld.leaves import Line, around, finding_of, named
+from graphwidget.diagnosis.findings.silences.unheld.leaves import Line, finding_of, named, unheld_wholes
 from graphwidget.diagnosis.findings.silences.unheld.replaced import given_of, takes_all
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
@@ -37,7 +37,8 @@ def thawed_later(record: Record, makers: list[Line], leaves: list[UnheldLeaf]) -
         f"At earlier steps {they} required no grad.{by} The optimizer{made} was made of what required grad before, and "
         "an optimizer does not look for more."
     )
-    whole = around(shown) or "them"
+    wholes = unheld_wholes(leaves)  # of a larger one the optimizer has parameters, and would refuse them
+    whole = wholes[0] if len(wholes) == 1 and wholes[0] not in shown else "them"
     given = (
         f"give {them} to the optimizer when {they} {'is' if they == 'it' else 'are'} unfrozen: "
         f'`opt.add_param_group({{"params": {whole}.parameters()}})`'
