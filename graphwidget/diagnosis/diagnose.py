@@ -24,6 +24,7 @@ from graphwidget.diagnosis.findings import (
 from graphwidget.diagnosis.findings.refusals import checkpoints, inference, out_of_memory, replicas, unexplained
 from graphwidget.diagnosis.findings.refusals.checks import checks
 from graphwidget.diagnosis.findings.refusals.gradients import not_a_number, types_apart, unlike, without_formula
+from graphwidget.diagnosis.findings.refusals.leaves.piled_up import with_causes
 from graphwidget.diagnosis.findings.refusals.unused_inputs import unused
 from graphwidget.diagnosis.findings.refusals.user_code import custom_functions, hooks, inner_calls, own_code, unpacked
 from graphwidget.diagnosis.findings.silences import (
@@ -183,7 +184,8 @@ def diagnose(record: Record) -> tuple[Finding, ...]:
         for finding in detector(record):
             unique.setdefault(_identity(record, finding), finding)
     piled = tuple(name for finding in unique.values() if finding.kind == "leak" for name in finding.carriers)
-    ready = [_ready(record, finding) for finding in unique.values() if not _is_about_a_pile(finding, piled)]
+    found = with_causes(tuple(unique.values()))
+    ready = [_ready(record, finding) for finding in found if not _is_about_a_pile(finding, piled)]
     ready.sort(key=lambda finding: (_SEVERITIES.index(finding.severity), -_run(record, finding)))
     return tuple(each_cause_once(record, ready))
 

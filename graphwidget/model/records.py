@@ -380,6 +380,7 @@ class Record:
     `cyclic`: n of a call -> names of leaves that refer to themselves since then, through a `.grad` with a graph
     (empty: without a name). Only the first calls of each line are looked at.
     `lineage`: where values left the graph, if the program has run once more to measure that.
+    `unfinished`: the program was stopped, or raised, before its end: calls that were to come did not.
     """
 
     snapshot: Snapshot
@@ -404,6 +405,7 @@ class Record:
     held_frozen: bool = False
     cyclic: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     lineage: Lineage | None = None
+    unfinished: bool = False
 
     def is_stepped(self, leaf: Leaf) -> bool:
         """Whether a step of an optimizer modified a leaf, which may have another name there: in another function."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 import torch
 
 from graphwidget.capture.tracker import Tracker
+from graphwidget.diagnosis.diagnose import diagnose
 from graphwidget.diagnosis.verdict import verdict
 from graphwidget.exports.formats import ANSWERS
 from graphwidget.exports.texts import texts_of
@@ -49,8 +50,11 @@ def answer(
     ImportError
         If a package that the format needs is not installed.
     """
-    findings: Sequence[Finding] = tracker.findings()
     record = tracker.record()
+    findings: Sequence[Finding] = tracker.findings()
+    if journal.stopped or journal.errors:
+        record = replace(record, unfinished=True)
+        findings = diagnose(record)
     tried = Tried(tuple(findings))
     if asked is not None:
         tried = asked.tried(_ran(asked, record, findings, tracker, journal))

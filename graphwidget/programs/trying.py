@@ -159,16 +159,15 @@ class _Watch:
         """What the program did."""
         seconds = time.monotonic() - self._began
         events = tracker.events
-        record, findings = tracker.record(), tracker.findings()
+        record = replace(tracker.record(), unfinished=ended != "end" or bool(self._journal.errors))
         if self._mode is not None:
             failed = max((call.n for call in record.calls if call.result == "raised"), default=None)
             known = self._no_graph
             lineage = known if known is not None and known.call == failed else self._lineage(None)
             record = replace(record, lineage=lineage)
-            findings = diagnose(record)
         return account_of(
             record,
-            findings,
+            diagnose(record),
             self._journal.errors,
             begun=tracker.log.count,
             failing=self._job.failing,

@@ -15,6 +15,7 @@ from dataclasses import replace
 from graphwidget.diagnosis.fixes import CHOICES
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.moved_edits import moved_back
+from graphwidget.diagnosis.wording import number
 from graphwidget.model import Fix, TextEdit
 from graphwidget.trials.account import Next
 from graphwidget.trials.attempt import Ran
@@ -44,8 +45,8 @@ def joined(ran: Ran, first: Fix, after: Next) -> Fix | None:
         return None  # the first did not help where it was put, and the same once more would not
     return replace(
         first,
-        text=f"{first.text} Then {'the next error comes' if after.error else 'this is left'}: {after.headline} "
-        f"So also: {_without_places(after.text)}",
+        text=f"{first.text} Then {'the next error comes' if after.error else 'this is left'}: "
+        f"{_without_later_calls(after.headline, ran.begun)} So also: {_without_places(after.text)}",
         price=" ".join(dict.fromkeys(filter(None, (first.price, _without_calls(after.price))))),
         edit=_shown(ran, texts, edits),
         edits=tuple(edit for own in edits.values() for edit in own),
@@ -119,6 +120,15 @@ def _shown(ran: Ran, texts: Mapping[int | str, str], edits: Mapping[int | str, S
 def _without_calls(price: str) -> str:
     """A price without the line of a call: it has another number in the edited text."""
     return re.sub(r" from (?:In\[\d+\], line \d+|\S+\.py:\d+)", " from that call", price)
+
+
+def _without_later_calls(headline: str, begun: int) -> str:
+    """A headline without the numbers of calls that only the trial made: nothing says which calls these are."""
+    later = re.findall(r"[\u2460-\u2469]|\b[Cc]all \d+", headline)
+    later = [one for one in dict.fromkeys(later) if one.lower() not in {number(n) for n in range(begun)}]
+    for at, one in enumerate(later):
+        headline = re.sub(rf"{one}(?!\d)", "another later call" if at else "a later call", headline)
+    return f"{headline[:1].upper()}{headline[1:]}"
 
 
 def _without_places(text: str) -> str:

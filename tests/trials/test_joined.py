@@ -40,12 +40,20 @@ def test_both_changes_are_one_of_the_program_as_it_is(ran):
     assert text_edit.apply(TEXT, fix.edits) == BOTH
     assert fix.id == "out_of_place" and not fix.verified and fix.price == "One more tensor."
     assert fix.text == (
-        "Write to a new tensor. Then the next error comes: ② needs what ① freed. So also: detach it after each pass."
+        "Write to a new tensor. Then the next error comes: A later call needs what ① freed. So also: detach it after each pass."
     )
     assert [line for line in fix.edit if line.startswith("+")] == [
         "+ net.mem = net.mem.mul(0.9)",
         "+ net.mem.detach_()",
     ]
+
+
+@pytest.mark.parametrize(
+    ("begun", "said"),
+    [(2, "② needs what ① freed."), (1, "A later call needs what ① freed."), (0, "A later call needs what another")],
+)
+def test_the_next_error_has_numbers_only_of_calls_that_the_report_lists(ran, begun, said):
+    assert f"the next error comes: {said}" in joined(replace(ran, begun=begun), FIRST, AFTER).text
 
 
 def test_what_is_left_without_an_error_is_no_next_error(ran):

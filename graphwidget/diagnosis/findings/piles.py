@@ -19,7 +19,7 @@ from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.source.syntax import last_name
 from graphwidget.diagnosis.wording import names, short, source_line, spoken, where
 from graphwidget.engine.what_if import bytes_held, reachable
-from graphwidget.model import Finding, Kind, Look, Owner, Place, Record, Snapshot, bytes_text, is_notebooks
+from graphwidget.model import Finding, Kind, Look, Owner, Place, Record, SlotState, Snapshot, bytes_text, is_notebooks
 
 MOST = 40  # holders examined one by one: each costs a walk over the graph
 
@@ -61,7 +61,8 @@ def find(record: Record) -> Iterator[Finding]:
     for look in _last_looks(record):
         for pile in _piles(record, look.graph, frames_only=True):
             known = reported | failed
-            if _of_its_own(pile, lasting) and _got_more(record, look, pile) and known.isdisjoint(_known_by(pile)):
+            new = known.isdisjoint(_known_by(pile)) and not _is_run_later(record, look, pile)
+            if new and _of_its_own(pile, lasting) and _got_more(record, look, pile):
                 reported |= _known_by(pile)
                 gone.append(_finding(record, pile, look))
     yield from holders.with_neighbours(record, gone)
@@ -114,6 +115,16 @@ def _got_more(record: Record, look: Look, pile: Pile) -> bool:
         if held:
             before.append(len(_iterations(one.graph, pile.line, reachable(one.graph, held))))
     return not before or min(before) < now
+
+
+def _is_run_later(record: Record, look: Look, pile: Pile) -> bool:
+    """Whether a later call of another line ran nodes of several iterations: it is why the function let it grow.
+
+    A solver keeps the graph of its steps for one backward. What it tried beyond the last step that call does not run.
+    """
+    made = {i: at for i in pile.inside if (at := pile.line.iteration(pile.graph, i)) is not None}
+    ran = _run_by_a_loop_around(record, pile.graph, pile.line, made, look.call)
+    return len({made[i] for i in ran}) >= ENOUGH
 
 
 def _iterations(graph: Snapshot, line: Line, inside: Iterable[int]) -> set[int]:
@@ -264,7 +275,7 @@ def _of_no_use(record: Record, graph: Snapshot, line: Line, made: dict[int, int]
     A node that a call of its own iteration ran is kept for nothing. One that a later call ran together with nodes of
     other iterations was kept for that call: it ends a pass of a loop around these iterations, and what counts there is
     whether graphs of its passes are kept. One that no call has run may be kept for such a call, if there were such
-    calls before.
+    calls before, or if the program did not come to its end; unless it saved what has been modified since.
 
     Parameters
     ----------
@@ -275,17 +286,22 @@ def _of_no_use(record: Record, graph: Snapshot, line: Line, made: dict[int, int]
     made = {i: at for i, at in made.items() if i not in ended}
     uids = {graph.uid[i]: at for i, at in made.items()}
     own: set[int] = set()
+    retained: set[int] = set()  # by a call that keeps them for another one, which may still come
     together: set[int] = set()
     for call in record.calls:
         ran = {uids[uid] for uid in call.executed if uid in uids}
         mine = line.around(call.n) if len(ran) == 1 else {line.number.get(call.n)}
-        own.update(ran & mine)
+        (retained if record.unfinished and call.retain_graph else own).update(ran & mine)
         together.update(ran - mine)
     for i, at in made.items():
         call = line.calls[at]
         if call.ran_number(graph.seq[i]) or any(graph.slot_freed_by[slot] == call.n for slot in graph.slots_of(i)):
-            own.add(at)
+            (retained if record.unfinished and call.retain_graph else own).add(at)
+    own |= retained & together
     open_ = set(made.values()) - own - together
+    if record.unfinished:
+        stale = (i for i in made if any(graph.slot_state[slot] == SlotState.STALE for slot in graph.slots_of(i)))
+        open_ &= {made[i] for i in stale}
     if len(own) >= ENOUGH:
         return frozenset(own | open_)
     counted = {at for at in open_ if (call := line.calls[at]).executed_count and not (call.executed or call.distances)}
@@ -294,10 +310,13 @@ def _of_no_use(record: Record, graph: Snapshot, line: Line, made: dict[int, int]
     return frozenset(own | open_ if not waiting and (kept or counted) else own)
 
 
-def _run_by_a_loop_around(record: Record, graph: Snapshot, line: Line, made: dict[int, int]) -> set[int]:
+def _run_by_a_loop_around(
+    record: Record, graph: Snapshot, line: Line, made: dict[int, int], later_than: int = -1
+) -> set[int]:
     """The nodes that a call of another line ran together with those of other iterations, all made since its last call.
 
     A call that comes in each iteration has but one iteration of its own: what it runs of earlier ones was carried over.
+    Only calls with a number above `later_than` count.
     """
     by_uid = {graph.uid[i]: i for i in made}
     by_seq = {graph.seq[i]: i for i in made}
@@ -306,7 +325,7 @@ def _run_by_a_loop_around(record: Record, graph: Snapshot, line: Line, made: dic
     for call in record.calls:
         other = (call.thread, *source_line(call.place))
         since, before[other] = before.get(other, -1), call.newest_seq
-        if call.n in line.number or call.result != "ok":
+        if call.n in line.number or call.result != "ok" or call.n <= later_than:
             continue
         ran = {by_uid[uid] for uid in call.executed if uid in by_uid}
         ran |= {by_seq[seq] for one in call.distances if (seq := call.highest_seq - one) in by_seq}

@@ -35,7 +35,9 @@ def detached_where_tensor(texts: Iterable[str], text: str, value: ast.AST) -> di
     inside, known = source.function_at(text, getattr(value, "lineno", 0)), [*texts]
     if inside is None:
         return {}
+    objects = {id(one.value) for one in ast.walk(value) if isinstance(one, ast.Attribute)}  # `self` in `self.avg`
     names = [one for one in ast.walk(value) if isinstance(one, ast.Name) and one.id in _arguments(inside[1])]
+    names = [one for one in names if id(one) not in objects]
     kinds = {one.id: _argument(known, inside, one.id, _MOST_STEPS) for one in names}
     if None not in kinds.values():
         return {}

@@ -98,3 +98,16 @@ def test_a_number_that_is_stored_beside_it_stays_as_it_is():
     cell = meter("self.count = n", "self.total = self.total + val * n")
     text = fixed(cell, LOOP + "meter.update(loss, 4)", KEPT)
     assert "self.count = n\n" in text and text.count("detach") == 1
+
+
+def test_an_average_that_begins_with_the_value_itself_is_detached_where_that_comes_in():
+    lines = ["if self.val is None:", "    self.avg = val", "else:", "    self.avg = self.avg * self.rate + val * 0.1"]
+    for more in ([], ["self.val = val"]):
+        cell = (
+            meter(*lines, *more).replace("self.val,", "self.rate, self.val,").replace("= 0.0, 0.0", "= 0.9, None, 0.0")
+        )
+        cell = cell.replace("self.val is None", "self.val is None" if more else "self.avg == 0.0")
+        text = fixed(
+            cell + "\nseconds = Meter()\nimport time", LOOP + "seconds.update(time.time()); meter.update(loss)", KEPT
+        )
+        assert "        val = val.detach() if hasattr(val, 'detach') else val\n" in text and "self.detach" not in text

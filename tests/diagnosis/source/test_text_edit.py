@@ -210,3 +210,11 @@ def test_several_statements_are_taken_out_together():
     assert text_edit.apply(text, text_edit.remove(1, text, *out)) == "c()\nfor x in xs:\n    pass\nf()\n"
     out = [at(text, 1, 0), at(text, 1, 1), at(text, 1, 2), at(text, 4)]
     assert text_edit.apply(text, text_edit.remove(1, text, *out)) == "for x in xs:\n    d()\nf()\n"
+
+
+def test_lines_before_a_blank_line_are_shown_beside_the_line_above_and_no_blank_line_changes():
+    before = "def f():\n    x = 1\n    (x +\n     2).b()\n\n    if x:\n        y()\n"
+    after = before.replace("2).b()\n", "2).b()\n    h = 0\n")
+    edits = text_edit.between(before, after, 1)
+    assert text_edit.shown(before, edits) == ("  (x +", "   2).b()", "+ h = 0")
+    assert text_edit.apply(before, edits) == after

@@ -181,6 +181,17 @@ def keep_numbers(record: Record, holder: str, owners: tuple[Owner, ...], graph: 
     return None
 
 
+def _may_assign(pile: Pile, run: CellRun, statement: ast.stmt) -> bool:
+    """Whether a statement that assigns a plain name may assign the variable that keeps a pile, by the function."""
+    function, _, name = pile.name.partition(":") if pile.owners[0].kind == "frame" else ("", "", pile.name)
+    inside = source.statements_at(run.source, statement.lineno)
+    around = [one.name for one in inside if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    main = source.main_function(run.source)
+    if function:
+        return function in around or (not around and main is not None and main.function.name == function)
+    return "." not in name or not around
+
+
 def _functions_around(run: CellRun, graph: Snapshot, owners: tuple[Owner, ...]) -> set[int]:
     """The functions of a text that were running when some tensors were made, as `_function_at` has them."""
     places = [place for owner in owners if (place := graph.place_of(owner.node)) is not None]
@@ -268,7 +279,7 @@ def _cut_each_time(record: Record, pile: Pile) -> Fix | None:
         statements = [
             (statement, target)
             for statement, target in source.assigned_as(run.source, last)
-            if "." in target or "." not in whole or not _function_at(run, statement.lineno)  # no local variable
+            if "." in target or _may_assign(pile, run, statement)
         ]
         if not statements or run.cell is None or len(pile.paths) > 1:
             continue

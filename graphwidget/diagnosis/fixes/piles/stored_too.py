@@ -56,12 +56,17 @@ def with_what_else_is_stored(record: Record, fix: Fix, graph: Snapshot) -> Fix:
     for name, block in _given(inside[1], own):
         beside = [one for node in ast.walk(inside[1]) for one in _stored(node) if _is_beside(one, own, name)]
         beside = [one for one in beside if one.name in keeping and not _is_needed(record, one, inside[1])]
-        if not beside or any(_is_in(edit, one) for edit in fix.edits for one in beside):
+        # ``self.avg = val`` at first, then ``self.avg = 0.9 * self.avg + 0.1 * val``: it has its graph from there.
+        same = [one for node in ast.walk(inside[1]) for one in _stored(node) if _is_same(one, own, name)]
+        left = len(same) > 1 and any("hasattr(" in edit.new for edit in fix.edits)
+        if not (beside or left) or any(_is_in(edit, one) for edit in fix.edits for one in beside):
             continue
-        too = names(tuple(dict.fromkeys(ast.unparse(one.target) for one in beside)))
-        keep = f"{too}, which {'keeps' if len(beside) == 1 else 'keep'} its graph, too"
-        if _brings_all(own, name, keeping) and _is_only_stored(inside[1], name, (own, *beside)):
+        too = names(tuple(dict.fromkeys(ast.unparse(one.target) for one in beside or [own])))
+        keep = f"{too}, which {'keeps' if len(beside) == 1 else 'keep'} its graph, too" if beside else too
+        if _brings_all(own, name, keeping) and _is_only_stored(inside[1], name, (own, *same, *beside)):
             return _where_it_comes_in(record, fix, name, block, keep)
+        if not beside:
+            continue
         texts = Cells.of(record).texts.values()
         edits = [edit for one in beside for edit in containers.detached_value(cell, text, one.value, texts)]
         unless = UNLESS if fix.text.endswith(UNLESS) else ""
@@ -116,6 +121,11 @@ def _is_beside(one: _Stored, own: _Stored, name: str) -> bool:
     if one.statement is own.statement or one.name == own.name:
         return False
     return name in source.names_in(one.value) and containers.may_have_a_graph(one.value)
+
+
+def _is_same(one: _Stored, own: _Stored, name: str) -> bool:
+    """Whether a statement stores the same value in the same place."""
+    return one.name == own.name and name in source.names_in(one.value)
 
 
 def _is_needed(record: Record, one: _Stored, function: ast.FunctionDef) -> bool:

@@ -15,7 +15,14 @@ def difference(old: list[str], new: list[str], *, from_the_end: bool) -> list[tu
         if code == "equal":
             steps += [(" ", line) for line in old[i:j]]
         else:
-            steps += [("-", line) for line in old[i:j]] + [("+", line) for line in new[k:m]]
+            while i < j and k < m and old[i] == new[k]:  # blank lines match nothing
+                steps.append((" ", old[i]))
+                i, k = i + 1, k + 1
+            same = 0
+            while same < min(j - i, m - k) and old[j - 1 - same] == new[m - 1 - same]:
+                same += 1
+            steps += [("-", line) for line in old[i : j - same]] + [("+", line) for line in new[k : m - same]]
+            steps += [(" ", line) for line in old[j - same : j]]
     return steps
 
 

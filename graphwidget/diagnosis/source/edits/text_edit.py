@@ -371,7 +371,10 @@ def shown(text: str, edits: Iterable[TextEdit]) -> tuple[str, ...]:
     for _, steps in _changes(text, edits):
         signs = "".join(sign for sign, _ in steps)
         inserts = " +" in f" {signs}"
-        found += [(sign, line) for sign, line in steps if sign != " " or inserts]
+        lines = [(sign, line) for sign, line in steps if sign != " " or inserts]
+        while lines and lines[-1][0] == " " and not lines[-1][1].strip():
+            lines.pop()
+        found += lines
     depth = min((len(_indentation(line)) for _, line in found if line.strip()), default=0)
     return tuple(f"{sign} {line[depth:]}" for sign, line in found)
 
@@ -434,7 +437,10 @@ def _last_line(edit: TextEdit) -> int:
 
 
 def _context(text: str, first: int, last: int) -> tuple[int, int]:
-    """The lines of the simple statements at which something is inserted, if they are few."""
+    """The lines of the simple statements where something is inserted, if they are few; a blank line shows nothing."""
+    lines = syntax.lines_of(text)
+    while 1 < first <= len(lines) and not lines[first - 1].strip():
+        first -= 1
     around = [syntax.statements_at(text, line)[-1:] for line in (first, last)]
     simple = [s for found in around for s in found if not hasattr(s, "body")]
     start = min([first, *(s.lineno for s in simple)])

@@ -32,7 +32,7 @@ def handed_on(root: ast.AST, name: str) -> Iterator[int]:
             if last in _NUMBERS:
                 break
             part, above = above, parents.get(above)
-        if last in _NUMBERS or isinstance(above, (ast.Expr, ast.Delete)):
+        if last in _NUMBERS or isinstance(above, (ast.Expr, ast.Delete, ast.Compare)):  # no gradient comes from `x > 0`
             continue
         if last in _DROPS and isinstance(above, ast.Call) and isinstance(parents[above], ast.Expr):
             continue
