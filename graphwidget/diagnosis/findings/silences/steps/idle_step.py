@@ -121,7 +121,7 @@ def _of(
                 (made_anew.not_in_leaves(record, leaves),),
                 ("Parameter",) if leaves[0].by == "Parameter" else (),
             )
-        elif gradients := inner_gradients(record, call, step):
+        elif gradients := inner_gradients(record, call, step.is_to):
             why += f" {said_of(gradients, named)}"
             cause, fixes, cutting = gradients[0].place, (graphs_built(record, gradients),), ("create_graph",)
         elif taken := made_anew.numbers_of(record, step):
