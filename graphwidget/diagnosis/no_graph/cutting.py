@@ -87,6 +87,14 @@ def _is_pair(node: ast.AST) -> bool:
     return last in ("topk", "sort", "kthvalue", "mode") or (last in ("max", "min", "median") and dims)
 
 
+def is_gradient_without_graph(node: ast.AST) -> bool:
+    """Whether a node is a call of ``autograd.grad`` that asks for no graph of the gradient."""
+    if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith("autograd.grad"):
+        return False
+    asked = [one for one in node.keywords if one.arg in ("create_graph", None)]
+    return len(node.args) < 5 and all(isinstance(one.value, ast.Constant) and not one.value.value for one in asked)
+
+
 def indices_only(statement: ast.stmt, name: str) -> bool:
     """Whether a name gets the indices of what the statement computes: ``_, pred = torch.max(net(x), 1)``."""
     if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], (ast.Tuple, ast.List)):

@@ -18,11 +18,15 @@ __all__ = ["all_in_sight", "frozen", "frozen_modules"]
 
 
 def frozen_modules(origins: Origins, names: list[str]) -> Cause:
-    """The cause that the root was computed by frozen modules."""
+    """The cause that the root was computed by frozen modules.
+
+    One that has no parameters, such as a loss, is not to blame where another has some.
+    """
+    names = [one for one in names if not _without_parameters(origins, one)] or all_in_sight(origins) or names
     found = {name: line for name in names if (line := origins.values.frozen_by(name)) is not None}
     lines = list(found.values())
     name = next(iter(found), names[0])
-    if not lines and any(_without_parameters(origins, one) for one in names):
+    if any(_without_parameters(origins, one) for one in names):
         words = "Make each tensor that should train an `nn.Parameter`: buffers and tensors in a list are no parameters."
         return Cause(f"`{name}` has no parameter that requires grad.", Fix("unfreeze", words, False), None)
     if not lines:

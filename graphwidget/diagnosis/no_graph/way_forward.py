@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from graphwidget.diagnosis.no_graph.cutting import cuts_in, is_scored, outside_of_cuts
+from graphwidget.diagnosis.no_graph.cutting import cuts_in, is_gradient_without_graph, is_scored, outside_of_cuts
 from graphwidget.diagnosis.no_graph.measured import cut_at
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.called import called_on_objects, classes_of, functions_of, methods_of, objects_of
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.elements import element_names, is_element
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.model import INTO_A_LEAF, INTO_A_TENSOR, CellRun, Record
 
 __all__ = ["COMPARING", "CONVERTING", "MOST_STEPS", "Use", "cuts_behind", "follow", "tensors_made_of", "why_cut"]
 
 MOST_STEPS = 200  # functions visited for one parameter
+MOST_LINES = 8192  # lines of which is known what they read
 
 _OF_INDICES = ("argmax", "argmin", "argsort", "indices", "long", "int", "bool", "multinomial", "sample")
 
@@ -56,6 +59,8 @@ class Use(NamedTuple):
 
     `element`: of a call among the names only that element of the tuple is one; None: the whole.
     `far`: it is outside of the class, where the text does not show which branch inside made the value.
+    `given`: the names are arguments. Then what the function returns is computed from them for the call that gave them,
+    of which that is known, and for no other.
     """
 
     run: CellRun
@@ -64,6 +69,7 @@ class Use(NamedTuple):
     names: frozenset[str]
     element: int | None = None
     far: bool = False
+    given: bool = False
 
 
 def cuts_behind(record: Record, path: str, position: tuple[int, int] | None = None) -> list[Cut]:
@@ -115,14 +121,20 @@ def _in_text(record: Record, path: str) -> list[Cut] | None:
 
 
 def _cuts_from(queue: list[Use], latest: list[CellRun]) -> Iterator[Cut | None]:
-    """The cuts behind some uses, and behind what they lead to. None: a loop writes to what one of them uses."""
-    seen = set[tuple[int, str, frozenset[str], int | None]]()
-    while queue and len(seen) < MOST_STEPS:
+    """The cuts behind some uses, and behind what they lead to. None: a loop writes to what one of them uses.
+
+    A function is followed again only for names that it was not followed for before: not for each way that leads there.
+    """
+    seen: dict[tuple[int, int, int | None, bool, bool], list[frozenset[str]]] = {}
+    steps = 0
+    while queue and steps < MOST_STEPS:
         use = queue.pop(0)
-        key = (use.run.run, use.function.name if use.function is not None else "", use.names, use.element)
-        if key in seen:
+        line = use.function.lineno if use.function is not None else 0
+        before = seen.setdefault((use.run.run, line, use.element, use.far, use.given), [])
+        if any(use.names <= names for names in before):
             continue
-        seen.add(key)
+        before.append(use.names)
+        steps += 1
         if _is_updated(use):
             yield None
         for one in follow(use, latest):
@@ -151,36 +163,20 @@ def _first_uses(record: Record, path: str) -> Iterator[Use]:
     first, *parts = re.findall(r"[A-Za-z_]\w*", path)
     latest = Cells.of(record).latest
     for at, part in reversed(list(enumerate(parts))):
-        made = [(run, cls) for run in latest for cls in _classes(run) if _makes(cls, f"self.{part}")]
+        made = [(run, cls) for run in latest for cls in classes_of(run.source) if _makes(cls, f"self.{part}")]
         if len(made) > 1:  # several classes have a part of that name: the one of the object that the path leads through
             owner = parts[at - 1] if at else first
             own = [(run, cls) for run, cls in made if _is_object(latest, cls.name, owner)]
             made = own or made
         if len(made) == 1:
             run, cls = made[0]
-            yield from (Use(run, cls, method, frozenset({f"self.{part}"})) for method in _methods(cls))
+            yield from (Use(run, cls, method, frozenset({f"self.{part}"})) for method in methods_of(cls))
             return
         if made:
             return
     for run in latest:
         yield Use(run, None, None, frozenset({first}))
-        tree = source.parse(run.source)
-        functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)] if tree is not None else []
-        yield from (Use(run, None, function, frozenset({first})) for function in functions)
-
-
-def _classes(run: CellRun) -> tuple[ast.ClassDef, ...]:
-    return _classes_in(run.source)
-
-
-@lru_cache(maxsize=1024)
-def _classes_in(text: str) -> tuple[ast.ClassDef, ...]:
-    tree = source.parse(text)
-    return tuple(node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)) if tree is not None else ()
-
-
-def _methods(cls: ast.ClassDef) -> list[ast.FunctionDef]:
-    return [one for one in cls.body if isinstance(one, ast.FunctionDef) and one.name != "__init__"]
+        yield from (Use(run, None, function, frozenset({first})) for function in functions_of(run.source))
 
 
 def _makes(cls: ast.ClassDef, target: str) -> bool:
@@ -199,7 +195,8 @@ def follow(use: Use, latest: list[CellRun]) -> Iterator[Cut | Use]:
         if value is None:
             continue
         parts = [part for _, inner in cuts_in(value) for part in inner]
-        cuts = [by for by, inner in cuts_in(value) if any(_reads(part, names) for part in inner)]
+        inside = names | _bound_inside(value, names) if parts else names
+        cuts = [by for by, inner in cuts_in(value) if any(_reads(part, inside) for part in inner)]
         flows = _flows(value, names)
         switch = grad_modes.around(use.run.source, one) if (flows or cuts) else None
         if switch is not None:
@@ -218,7 +215,7 @@ def follow(use: Use, latest: list[CellRun]) -> Iterator[Cut | Use]:
             names |= part or given
             if isinstance(one, ast.Expr):
                 names |= source.grown(one)
-            if isinstance(one, ast.Return) and one in body:  # under an `if` it may never have run
+            if isinstance(one, ast.Return) and one in body and not use.given:  # under an `if` it may never have run
                 yield from _callers(latest, use, one.value, names)
             yield from _given(latest, use, value, names)
         elif isinstance(one, ast.Assign) and not parts:
@@ -260,50 +257,20 @@ def _callers(latest: list[CellRun], use: Use, value: ast.expr | None, names: set
         called = frozenset({f"{use.function.name}()"})
     else:
         own = frozenset({f"self.{use.function.name}()"})
-        yield from (Use(use.run, use.within, other, own, element) for other in _methods(use.within))
+        yield from (Use(use.run, use.within, other, own, element) for other in methods_of(use.within))
         end = "()" if use.function.name in ("forward", "__call__") else f".{use.function.name}()"
-        called = frozenset(f"{name}{end}" for run in latest for name in _objects(run, use.within.name))
+        called = frozenset(f"{name}{end}" for run in latest for name in objects_of(run.source, use.within.name))
     for run in latest if called else ():
         yield Use(run, None, None, called, element, far=True)
-        yield from (Use(run, None, one, called, element, far=True) for one in _functions(run))
-        for cls in _classes(run):
+        yield from (Use(run, None, one, called, element, far=True) for one in functions_of(run.source))
+        for cls in classes_of(run.source):
             if cls is not use.within:
-                yield from (Use(run, cls, one, called, element, far=True) for one in _methods(cls))
-
-
-def _objects(run: CellRun, cls: str) -> Iterable[str]:
-    """The names that a cell gives to objects of a class."""
-    return _objects_in(run.source).get(cls, ())
-
-
-@lru_cache(maxsize=1024)  # asked for each call in a text, and each class
-def _objects_in(text: str) -> dict[str, dict[str, None]]:
-    """Class, as it is called -> the names that a text gives to what the call returns."""
-    found: dict[str, dict[str, None]] = {}
-    tree = source.parse(text)
-    for one in ast.walk(tree) if tree is not None else ():
-        if not isinstance(one, ast.Assign) or len(one.targets) != 1:
-            continue
-        targets, values = [one.targets[0]], [one.value]
-        if isinstance(targets[0], ast.Tuple) and isinstance(one.value, ast.Tuple):
-            targets, values = targets[0].elts, one.value.elts
-        for target, value in zip(targets, values):
-            inner = value
-            while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
-                inner = inner.func.value  # Net().to(device)
-            if isinstance(inner, ast.Call):
-                found.setdefault(ast.unparse(inner.func), {})[ast.unparse(target)] = None
-    return found
+                yield from (Use(run, cls, one, called, element, far=True) for one in methods_of(cls))
 
 
 def _is_object(latest: list[CellRun], cls: str, name: str) -> bool:
     """Whether a variable or an attribute of that name is an object of a class."""
-    return any(source.last_name(one) == name for run in latest for one in _objects(run, cls))
-
-
-def _functions(run: CellRun) -> list[ast.FunctionDef]:
-    tree = source.parse(run.source)
-    return [one for one in tree.body if isinstance(one, ast.FunctionDef)] if tree is not None else []
+    return any(source.last_name(one) == name for run in latest for one in objects_of(run.source, cls))
 
 
 def _given(latest: list[CellRun], use: Use, value: ast.AST, names: set[str]) -> Iterator[Use]:
@@ -318,7 +285,9 @@ def _given(latest: list[CellRun], use: Use, value: ast.AST, names: set[str]) -> 
             taken = {name for name, one in zip(given, node.args) if _flows(one, names)}
             taken |= {one.arg for one in node.keywords if one.arg and _flows(one.value, names)}
             if taken:
-                yield Use(run, within, function, frozenset(taken), far=within is None or within is not use.within)
+                yield Use(
+                    run, within, function, frozenset(taken), far=within is None or within is not use.within, given=True
+                )
 
 
 def _meant(
@@ -327,17 +296,12 @@ def _meant(
     """What a call runs: a function, a method of the class itself, or one of an object of another class."""
     text = ast.unparse(called)
     if isinstance(called, ast.Name):
-        found = [(run, None, one) for run in latest for one in _functions(run) if one.name == text]
+        found = [(run, None, one) for run in latest for one in functions_of(run.source) if one.name == text]
         yield from found[-1:]
     if use.within is not None and text.startswith("self."):
-        yield from ((use.run, use.within, one) for one in _methods(use.within) if f"self.{one.name}" == text)
-    for run in latest:
-        for cls in _classes(run):
-            objects = {name for other in latest for name in _objects(other, cls.name)}
-            for one in _methods(cls) if objects else ():
-                whole = {f"{name}.{one.name}" for name in objects}
-                if text in whole or (one.name in ("forward", "__call__") and text in objects):
-                    yield run, cls, one
+        yield from ((use.run, use.within, one) for one in methods_of(use.within) if f"self.{one.name}" == text)
+    for at, cls, one in called_on_objects(tuple(run.source for run in latest)).get(text, ()):
+        yield latest[at], cls, one
 
 
 def _evaluated(statement: ast.stmt) -> ast.AST | None:
@@ -350,17 +314,52 @@ def _evaluated(statement: ast.stmt) -> ast.AST | None:
 
 
 def _reads(node: ast.AST, names: set[str]) -> bool:
-    return any(_spelled(one) in names or _called(one) in names for one in ast.walk(node))
+    return not names.isdisjoint(_words(node))
 
 
 def _flows(value: ast.AST, names: set[str]) -> bool:
     """Whether the graph of a value leads back to one of some names."""
-    return any(_spelled(one) in names or _called(one) in names for one in outside_of_cuts(value))
+    return not names.isdisjoint(_words_outside_of_cuts(value))
+
+
+def _bound_inside(value: ast.AST, names: set[str]) -> set[str]:
+    """The names that an expression gives to elements of what some names lead to: ``p`` in ``[f(p) for p in params]``.
+
+    And the arguments of a function that it maps: ``map(lambda p: f(p), params)``.
+    """
+    found = set[str]()
+    for words, over, _ in element_names(value):
+        if _flows(over, names | found):
+            found |= words
+    return found
+
+
+# A function is followed once for each parameter and each set of names, and each line of it is asked about anew.
+@lru_cache(maxsize=MOST_LINES)
+def _words(node: ast.AST) -> frozenset[str]:
+    return frozenset(word for one in ast.walk(node) for word in (_spelled(one), _called(one)) if word)
+
+
+@lru_cache(maxsize=MOST_LINES)
+def _words_outside_of_cuts(node: ast.AST) -> frozenset[str]:
+    return frozenset(word for one in _outside_of_cuts(node) for word in (_spelled(one), _called(one)) if word)
+
+
+def _outside_of_cuts(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes through which an expression may have a graph; a gradient has none unless it is asked for.
+
+    What an expression goes over has one only as far as it uses the elements uncut.
+    """
+    without = [inner for one in ast.walk(node) if is_gradient_without_graph(one) for inner in ast.walk(one)]
+    for words, over, uses in element_names(node):
+        if all(words.isdisjoint(map(_spelled, outside_of_cuts(one))) for one in uses):
+            without += ast.walk(over)
+    yield from (one for one in outside_of_cuts(node) if not any(one is inner for inner in without))
 
 
 def _spelled(node: ast.AST) -> str:
-    plain = isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load)
-    return ast.unparse(node) if plain else ""
+    plain = isinstance(node, (ast.Name, ast.Attribute)) or is_element(node)
+    return ast.unparse(node) if plain and isinstance(getattr(node, "ctx", None), ast.Load) else ""
 
 
 def _called(node: ast.AST) -> str:

@@ -7,10 +7,13 @@ import re
 from collections.abc import Iterator
 
 from graphwidget.diagnosis.findings.failure import Failure
+from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
+from graphwidget.diagnosis.source.pytorch import grad_modes
+from graphwidget.diagnosis.source.pytorch.trained import trained_calls
 from graphwidget.diagnosis.wording import at, names, place_of, short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene, torch_messages
 
@@ -59,11 +62,13 @@ def _explanation(
     places = [place_of(run, node.lineno) for run, node in blocks]
     shown = names(found) or "a tensor"
     several = len(found) > 1
+    saved = False
     if torch_messages.says(message, torch_messages.INFERENCE_WRITTEN):
         what = f"{line} writes to {shown}. Outside of inference mode that is refused: such tensors count no versions."
     elif torch_messages.says(message, torch_messages.INFERENCE_FLAG):
         what = f"{line} lets {shown} require grad. Outside of inference mode that is refused."
     else:
+        saved = True
         what = f"{line} needs {shown} for a backward. Such tensors cannot be saved for it: they count no versions."
     if len(places) == 1:
         made = f" The program switches inference mode on in {where(places[0])}; its tensors stay inference tensors."
@@ -72,11 +77,13 @@ def _explanation(
         made = f" The program switches inference mode on in {there}; their tensors stay inference tensors."
     else:
         made = " Tensors made in inference mode stay inference tensors."
+    recorded = _recorded(record, *blocks[0]) if saved and len(blocks) == 1 else None
     edits = _no_grad_instead(record, blocks)
     spot = at(places[0]) if len(places) == 1 else None
     fix = Fix(
         "no_grad_or_item",
         "Use `torch.no_grad()` in place of inference mode there: the tensors are then ordinary ones."
+        f"{' What runs there gives no gradient then either.' if saved else ''}"
         if places
         else "Make it under `torch.no_grad()`, or `.clone()` it outside of inference mode.",
         False,
@@ -89,7 +96,8 @@ def _explanation(
         if found
         else "An inference tensor is used outside of inference mode."
     )
-    return headline, f"{what}{made}", (fix,), places[0] if len(places) == 1 else None
+    fixes = (fix, recorded) if recorded is not None else (fix,)
+    return headline, f"{what}{made}", fixes, places[0] if len(places) == 1 else None
 
 
 def _blocks(record: Record) -> Iterator[tuple[CellRun, ast.expr]]:
@@ -107,6 +115,29 @@ def _blocks(record: Record) -> Iterator[tuple[CellRun, ast.expr]]:
                     bare = isinstance(one, (ast.Name, ast.Attribute)) and id(one) not in called
                     if bare and syntax.last_name(ast.unparse(one)) == "inference_mode":
                         yield run, one
+
+
+def _recorded(record: Record, run: CellRun, switch: ast.expr) -> Fix | None:
+    """Take the code out of inference mode, if an optimizer is to train what runs there; None: nothing shows that."""
+    around = syntax.statements_at(run.source, switch.lineno)
+    outer = next((one for one in reversed(around) if switch in grad_modes.expressions(one)), None)
+    if not isinstance(outer, (ast.With, ast.FunctionDef)):
+        return None
+    trained = trained_calls(Cells.of(record).latest, run, outer.body)
+    if not trained:
+        return None
+    place = place_of(run, switch.lineno)
+    if isinstance(outer, ast.With):
+        edits = restore_graph.out_of_with(run.cell, run.source, outer, outer.body[0])
+    else:
+        found = restore_graph.without_decorator(run.cell, run.source, outer, ast.unparse(switch))
+        edits = found[1] if found is not None else ()
+    whose = f"{names(tuple(f'{one}' for one in trained))} {'runs' if len(trained) == 1 else 'run'}"
+    text = (
+        f"Or take the code out of it ({where(place)}): {whose} there, with parameters that an optimizer has, and no "
+        "gradient comes to them from there. If they should train by it, that is the fix."
+    )
+    return Fix("remove_no_grad", text, False, at(place), "It keeps the graph of what runs there.", edits=edits)
 
 
 def _given(call: ast.Call) -> list[ast.expr]:

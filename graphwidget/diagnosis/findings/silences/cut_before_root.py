@@ -78,7 +78,8 @@ def uncut(record: Record, call: BackwardCall, cut: Cut) -> Fix:
     leading = _leading_to(text, call.place.line or 0, root_name(call))
     behind = _until_given_anew(syntax.behind(text, statement), targets)
     users = [one for one in reversed(leading) if one in behind and targets & syntax.paths_read(one)]
-    if not any(targets & syntax.paths_read(one) for one in behind if one not in leading):
+    others = [one for one in behind if one not in leading and not syntax.blocks_of(one)]  # a block's lines are in it
+    if not any(targets & syntax.paths_read(one) for one in others):
         return Fix("find_the_cut", f"Write {shown} without `{cut.by}`.", False, at(place), edits=edits)
     name = next(iter(targets), "")
     again = f"{name}_again"

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from graphwidget.diagnosis.findings.silences.constants.gradients import with_graph
 from graphwidget.diagnosis.wording import names, short, where
 from graphwidget.engine.what_if import reachable
-from graphwidget.model import BackwardCall, Fix, Record, Write
+from graphwidget.model import BackwardCall, Fix, Leaf, Record
 
 __all__ = ["graphs_built", "inner_gradients", "said_of"]
 
 
-def inner_gradients(record: Record, call: BackwardCall, step: Write) -> list[BackwardCall]:
-    """The calls of ``autograd.grad`` before a backward that built no graph and read what a step is to train.
+def inner_gradients(record: Record, call: BackwardCall, is_meant: Callable[[Leaf], bool]) -> list[BackwardCall]:
+    """The calls of ``autograd.grad`` before a backward that built no graph and read what an optimizer is to train.
 
     One for each line.
+
+    Parameters
+    ----------
+    is_meant
+        Whether the optimizer is to train a leaf.
     """
     found: dict[tuple[int | None, int | None], BackwardCall] = {}
     known = {one.n: one for one in record.calls}
@@ -26,7 +32,7 @@ def inner_gradients(record: Record, call: BackwardCall, step: Write) -> list[Bac
         if one.api != "autograd.grad" or one.result != "ok" or one.create_graph or like.graph is None:
             continue
         inside = reachable(like.graph, (root.node for root in like.roots))
-        if any(step.is_to(leaf) for index, leaf in like.graph.leaves.items() if index in inside):
+        if any(is_meant(leaf) for index, leaf in like.graph.leaves.items() if index in inside):
             found.setdefault((one.place.cell, one.place.line), one)
     return list(found.values())
 
@@ -36,7 +42,7 @@ def said_of(gradients: list[BackwardCall], named: tuple[str, ...]) -> str:
     lines = ", ".join(f"{short(one.place.source)} ({where(one.place)})" for one in gradients)
     return (
         f"{lines} differentiates what is computed from {names(named)}, and builds no graph for the gradient: what is "
-        "computed with it does not lead back to them."
+        f"computed with it does not lead back to {'it' if len(named) == 1 else 'them'}."
     )
 
 

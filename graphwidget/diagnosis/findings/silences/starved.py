@@ -14,13 +14,15 @@ from itertools import zip_longest
 from graphwidget.diagnosis.findings.refusals import checkpoints
 from graphwidget.diagnosis.findings.silences import dead_ends, given_none
 from graphwidget.diagnosis.findings.silences.dead_ends import DeadEnd, end_of
+from graphwidget.diagnosis.findings.silences.inner_gradients import graphs_built, inner_gradients, said_of
 from graphwidget.diagnosis.no_graph.applied import APPLY
+from graphwidget.diagnosis.no_graph.measured import is_measured
 from graphwidget.diagnosis.no_graph.numbers.taken_out import why_number, with_tensors
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.no_graph.restoring import cause_of
 from graphwidget.diagnosis.no_graph.way_forward import COMPARING, CONVERTING, cuts_behind, why_cut
 from graphwidget.diagnosis.wording import at, names, place_of, short, spoken, where
-from graphwidget.model import Finding, Fix, Place, Record, StarvedParameters
+from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, StarvedParameters
 
 __all__ = ["find"]
 
@@ -38,12 +40,16 @@ def find(record: Record) -> Iterator[Finding]:
         by_line: dict[tuple[int, int], tuple[list[Cut], list[str]]] = {}
         left: list[str] = []
         ends: dict[tuple[int, int], tuple[DeadEnd, list[str]]] = {}
+        inner: dict[tuple[int, ...], tuple[list[BackwardCall], list[str]]] = {}
         for path, position in list(zip_longest(starved.paths, starved.positions))[:MOST_FOLLOWED]:
             if path in given or path in written:
                 continue
             cuts = cuts_behind(record, path, position)
             end = end_of(record, path, position)
-            if end is not None and (not cuts or end.filtering is not None):
+            gradients = [] if _is_known(record, cuts) else _inner_gradients(record, path)
+            if gradients:
+                inner.setdefault(tuple(one.n for one in gradients), (gradients, []))[1].append(path)
+            elif end is not None and (not cuts or end.filtering is not None):
                 ends.setdefault((end.run.run, end.statement.lineno), (end, []))[1].append(path)
             elif cuts:
                 key = (cuts[0].run.run, cuts[0].statement.lineno)
@@ -56,9 +62,43 @@ def find(record: Record) -> Iterator[Finding]:
         for end, paths in ends.values():
             if len(paths) < starved.held:
                 yield dead_ends.finding_of(record, starved, end, tuple(dict.fromkeys(map(spoken, paths))))
+        for gradients, paths in inner.values():
+            if len(paths) < starved.held:
+                yield _of_gradients(record, starved, gradients, tuple(dict.fromkeys(map(spoken, paths))))
         if left:
             yield from _in_checkpoint(record, starved, tuple(dict.fromkeys(left)))
         yield from given_none.find(record, starved)
+
+
+def _is_known(record: Record, cuts: list[Cut]) -> bool:
+    """Whether cuts were measured; where nothing was, the text has to do."""
+    return bool(cuts) and (record.lineage is None or is_measured(record, cuts[0]))
+
+
+def _inner_gradients(record: Record, path: str) -> list[BackwardCall]:
+    """The gradients without a graph, before the last backward, of what is computed from a parameter."""
+    last = next((one for one in reversed(record.calls) if one.api == "backward" and one.result == "ok"), None)
+    return inner_gradients(record, last, lambda leaf: path in leaf.paths) if last is not None else []
+
+
+def _of_gradients(
+    record: Record, starved: StarvedParameters, gradients: list[BackwardCall], paths: tuple[str, ...]
+) -> Finding:
+    """The parameters take part only in gradients for which no graph was built: inner steps, as in meta-learning."""
+    shown = names(paths, MOST_NAMED)
+    fix = graphs_built(record, gradients)
+    whose = "it" if len(paths) == 1 else "they"
+    return Finding(
+        "silent",
+        "warning",
+        f"The optimizer holds {shown}, and in {starved.steps} steps ({where(starved.place) or 'the last one'}) no "
+        f"gradient was there. {said_of(gradients, paths)}",
+        f"{shown} {'has' if len(paths) == 1 else 'have'} had no gradient in any step of the optimizer.",
+        tensor=paths[0],
+        made_at=gradients[0].place,
+        cut_at=gradients[0].place,
+        fixes=(replace(fix, text=f"{fix.text.rstrip('.')}, if {whose} should train."),),
+    )
 
 
 def _in_checkpoint(record: Record, starved: StarvedParameters, paths: tuple[str, ...]) -> Iterator[Finding]:

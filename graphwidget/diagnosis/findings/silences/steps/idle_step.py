@@ -13,6 +13,7 @@ from graphwidget.diagnosis.findings.silences.cut_before_root import cut_before_r
 from graphwidget.diagnosis.findings.silences.inner_gradients import graphs_built, inner_gradients, said_of
 from graphwidget.diagnosis.findings.silences.steps import cleared_early, made_anew
 from graphwidget.diagnosis.findings.silences.steps.clearing import clears, where_cleared
+from graphwidget.diagnosis.findings.silences.steps.other_twin import other_twin
 from graphwidget.diagnosis.findings.silences.unheld.leaves import Line, around
 from graphwidget.diagnosis.findings.silences.unheld.replaced import replaced_at
 from graphwidget.diagnosis.no_graph.leaves import forced_leaf
@@ -111,6 +112,8 @@ def _of(
         elif (copy := _copied(record, given, named)) is not None:
             why += f" {short(copy.source)} ({where(copy)}) copied it, and the loss is computed with the copy."
             cause, fixes = copy, (_of_the_copy(record, owner, given, named),)
+        elif (twin := other_twin(record, owner, given, named)) is not None:
+            why, cause, fixes = why + twin.sentence, twin.place, (twin.fix,)
         elif (cut := cut_before_root(record, call, step.paths)) is not None:
             cause, said = _said_of_cut(cut)
             why, fixes, cutting = why + said, (uncut(record, call, cut),), (cut.by,)
@@ -121,7 +124,7 @@ def _of(
                 (made_anew.not_in_leaves(record, leaves),),
                 ("Parameter",) if leaves[0].by == "Parameter" else (),
             )
-        elif gradients := inner_gradients(record, call, step):
+        elif gradients := inner_gradients(record, call, step.is_to):
             why += f" {said_of(gradients, named)}"
             cause, fixes, cutting = gradients[0].place, (graphs_built(record, gradients),), ("create_graph",)
         elif taken := made_anew.numbers_of(record, step):
