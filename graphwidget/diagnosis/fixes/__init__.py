@@ -238,6 +238,11 @@ _BUILT_AFTER: Ladder = (
         "A state that a re-run cell updates is cut between runs, or begun again.",
     ),
     Rung(
+        lambda case: case.stays_at_its_first_value,
+        (recompute.propose, detach.propose),
+        "What was computed once of what each pass trains is out of date: detached, it would stay at its first value.",
+    ),
+    Rung(
         lambda case: case.weighs_the_passes,
         (detach.propose, recompute.propose),
         "What was made before a loop, and weighs what each pass makes, is a constant of the passes.",

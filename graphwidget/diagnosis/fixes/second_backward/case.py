@@ -302,6 +302,23 @@ class Case:
         return not (self.inner.carried_state or self.inner.made_in_same_pass)
 
     @cached_property
+    def stays_at_its_first_value(self) -> bool:
+        """Whether the old part was computed once, of leaves alone, and each pass changes all of these by a step.
+
+        Detached, ``self.alpha = self.log_alpha.exp()`` of a constructor stays what it was while `log_alpha` trains. What
+        a module computed is another matter: an advantage is a constant of the passes.
+        """
+        reuse = self.reuse
+        if not (self.stepped and self.setting.in_loop and reuse.steps_modified_the_old_part):
+            return False
+        if any(one.carried_state or one.made_in_same_pass for one in (self.setting, self.inner)):
+            return False
+        graph, inside = reuse.graph, reachable(reuse.graph, reuse.boundary)
+        leaves = [graph.leaves[i] for i in inside if i in graph.leaves]
+        by_module = any(graph.module_of(i) is not None for i in inside if i not in graph.leaves)
+        return not by_module and all(any(step.is_to(leaf) for step in reuse.steps_between) for leaf in leaves)
+
+    @cached_property
     def inner(self) -> Setting:
         """The setting within the call of a function that made both calls, and all that they share; else the setting."""
         return inside_function(self.setting, False) or self.setting
