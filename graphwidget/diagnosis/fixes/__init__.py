@@ -321,6 +321,11 @@ FIXES: dict[str, Ladder] = {
         *only_if(
             lambda case: case.reuse.same_root or (case.setting.called_by_callee and case.reuse.same_call), _SAME_ROOT
         ),
+        Rung(
+            lambda case: case.runs_a_term_first and remove_call.of_a_term(case) is not None,
+            (remove_call.of_a_term, retain.propose),
+            "The gradient of a term is in that of the sum: run alone before, it counts twice, or is cleared.",
+        ),
         *only_if(lambda case: not case.reuse.built_after, _BUILT_BEFORE),
         *_BUILT_AFTER,
     ),
