@@ -239,6 +239,11 @@ _BUILT_AFTER: Ladder = (
         "A state that a re-run cell updates is cut between runs, or begun again.",
     ),
     Rung(
+        lambda case: case.stays_at_its_first_value,
+        (recompute.propose, detach.propose),
+        "What was computed once of what each pass trains is out of date: detached, it would stay at its first value.",
+    ),
+    Rung(
         lambda case: case.weighs_the_passes,
         (detach.propose, recompute.propose),
         "What was made before a loop, and weighs what each pass makes, is a constant of the passes.",
@@ -316,6 +321,11 @@ FIXES: dict[str, Ladder] = {
         ),
         *only_if(
             lambda case: case.reuse.same_root or (case.setting.called_by_callee and case.reuse.same_call), _SAME_ROOT
+        ),
+        Rung(
+            lambda case: case.runs_a_term_first and remove_call.of_a_term(case) is not None,
+            (remove_call.of_a_term, retain.propose),
+            "The gradient of a term is in that of the sum: run alone before, it counts twice, or is cleared.",
         ),
         *only_if(lambda case: not case.reuse.built_after, _BUILT_BEFORE),
         *_BUILT_AFTER,

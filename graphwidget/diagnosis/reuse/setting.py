@@ -21,6 +21,11 @@ _ADDING = {f"{name}Backward0" for name in ("Add", "Sub", "Neg", "Sum", "Mean", "
 _WEIGHING = {f"{name}Backward0" for name in ("Mul", "Div", "Sub", "MseLoss", "SmoothL1Loss", "HuberLoss")}
 
 
+def is_added(graph: Snapshot, index: int) -> bool:
+    """Whether a node only adds up what it is given, or multiplies it by a value without a graph."""
+    return graph.name_of(index) in _ADDING or scales(graph, index)
+
+
 @dataclass(frozen=True)
 class Setting:
     """The program around the two calls of a reuse."""
@@ -245,7 +250,7 @@ class Setting:
     def adds_the_old_part(self) -> bool:
         """The same, of a state, too, as of the elements that earlier passes have left in a list."""
         graph = self.reuse.graph
-        return all(graph.name_of(i) in _ADDING or scales(graph, i) for i in self._mixed)
+        return all(is_added(graph, i) for i in self._mixed)
 
     @cached_property
     def only_weighs(self) -> bool:

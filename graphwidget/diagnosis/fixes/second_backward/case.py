@@ -14,7 +14,7 @@ from graphwidget.diagnosis.reuse.inside_function import inside_function
 from graphwidget.diagnosis.reuse.named_edges import NamedEdges
 from graphwidget.diagnosis.reuse.next_steps import drops_the_gradients, is_for_another_optimizer
 from graphwidget.diagnosis.reuse.reuse import Reuse
-from graphwidget.diagnosis.reuse.setting import Setting
+from graphwidget.diagnosis.reuse.setting import Setting, is_added
 from graphwidget.diagnosis.source import containers, syntax
 from graphwidget.diagnosis.source.paths import local, root_of
 from graphwidget.diagnosis.source.pytorch.made_parameters import as_parameter, computed_from
@@ -300,6 +300,38 @@ class Case:
         if not (self.stepped and self.setting.in_loop and self.setting.only_weighs) or self.reuse.starved:
             return False
         return not (self.inner.carried_state or self.inner.made_in_same_pass)
+
+    @cached_property
+    def runs_a_term_first(self) -> bool:
+        """Whether the later call runs a sum that has the loss of the earlier one as a term, in the same pass.
+
+        ``kld.backward()``, then ``(bce + kld).backward()``: the gradient of `kld` is in that of the sum.
+        """
+        reuse, before = self.reuse, self.reuse.earlier.graph
+        one_each = len(reuse.earlier.roots) == len(reuse.later.roots) == 1
+        plain = reuse.earlier.api == reuse.later.api == "backward" and reuse.earlier.inputs is None
+        if before is None or reuse.same_root or self.setting.repeated or self.stepped or not (one_each and plain):
+            return False
+        term = reuse.graph.index_of.get(before.uid[reuse.earlier.roots[0].node])
+        way = reuse.leading_to([term]) - {term} if term is not None else set[int]()
+        return bool(way) and all(is_added(reuse.graph, index) for index in way)
+
+    @cached_property
+    def stays_at_its_first_value(self) -> bool:
+        """Whether the old part was computed once, of leaves alone, and each pass changes all of these by a step.
+
+        Detached, ``self.alpha = self.log_alpha.exp()`` of a constructor stays what it was while `log_alpha` trains.
+        What a module computed is another matter: an advantage is a constant of the passes.
+        """
+        reuse = self.reuse
+        if not (self.stepped and self.setting.in_loop and reuse.steps_modified_the_old_part):
+            return False
+        if any(one.carried_state or one.made_in_same_pass for one in (self.setting, self.inner)):
+            return False
+        graph, inside = reuse.graph, reachable(reuse.graph, reuse.boundary)
+        leaves = [graph.leaves[i] for i in inside if i in graph.leaves]
+        by_module = any(graph.module_of(i) is not None for i in inside if i not in graph.leaves)
+        return not by_module and all(any(step.is_to(leaf) for step in reuse.steps_between) for leaf in leaves)
 
     @cached_property
     def inner(self) -> Setting:

@@ -8,7 +8,7 @@ from graphwidget.diagnosis.fixes.second_backward.case import Case
 from graphwidget.diagnosis.reuse.carrier import Carrier
 from graphwidget.diagnosis.source import fitting
 from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.diagnosis.wording import no_gradient, short
+from graphwidget.diagnosis.wording import names, no_gradient, short
 from graphwidget.engine.what_if import reachable
 from graphwidget.model import Fix
 
@@ -32,6 +32,10 @@ def propose(case: Case) -> Fix | None:
     if setting.only_added:
         name = Carrier(setting).name
         price = f"`{name}` only adds a term of its own to the loss: detached, it has no effect on any gradient."
+    if case.stays_at_its_first_value:
+        trained = setting.leaf_names(i for i in reachable(reuse.graph, reuse.boundary) if i in reuse.graph.leaves)
+        stays = f"`{Carrier(setting).name}` then stays at its first value, while {names(tuple(trained))} trains."
+        price = f"{price} {stays}".strip()
     return Fix(
         id="detach",
         text=made.sentence,

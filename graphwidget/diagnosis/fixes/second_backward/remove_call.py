@@ -8,6 +8,7 @@ from graphwidget.diagnosis.fixes.second_backward import earlier_call
 from graphwidget.diagnosis.fixes.second_backward.case import Case
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax
+from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.wording import at, number, root_name, short, where
@@ -53,6 +54,35 @@ def propose(case: Case) -> Fix | None:
         edits=edits,
         by_hand=place.button,
     )
+
+
+def of_a_term(case: Case) -> Fix | None:
+    """Leave out the earlier call, whose loss is a term of the later one: its gradient comes with the sum's.
+
+    Not where the program reads gradients, as those of the term may be meant to be seen alone.
+    """
+    place, cells = case.reuse.earlier.place, Cells.of(case.reuse.record)
+    spot, term = at(place), root_name(case.reuse.earlier)
+    here = syntax.beginning_at(cells.text(spot[0]), spot[1]) if spot is not None else []
+    calls = [one for one in here if syntax.backward_root(ast.unparse(one)) == term]
+    if spot is None or len(calls) != 1 or any(map(_reads_gradients, cells.texts.values())):
+        return None
+    return Fix(
+        id="remove_duplicate_call",
+        text=f"Remove {short(ast.unparse(calls[0]))} ({where(place)}): `{term}` is a term of "
+        f"`{root_name(case.reuse.later)}`, and its gradient comes with that.",
+        verified=case.works_if_fresh,
+        at=spot,
+        price="Nothing is lost: the later call gives these gradients, too.",
+        edits=text_edit.remove(spot[0], cells.text(spot[0]), calls[0]),
+    )
+
+
+def _reads_gradients(text: str) -> bool:
+    """Whether a text has a `.grad` that is not the function of `torch.autograd`."""
+    nodes = list(syntax.nodes_of(text))
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    return any(isinstance(node, ast.Attribute) and node.attr == "grad" and id(node) not in called for node in nodes)
 
 
 def _does_nothing_else(setting: Setting, place: Place) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from graphwidget.diagnosis.fixes.second_backward import earlier_call
 from graphwidget.diagnosis.fixes.second_backward.case import Case, kept_bytes
-from graphwidget.diagnosis.wording import at
+from graphwidget.diagnosis.fixes.second_backward.sum_losses import between
+from graphwidget.diagnosis.wording import at, root_name
 from graphwidget.model import Fix, bytes_text
 
 
@@ -16,6 +17,9 @@ def propose(case: Case) -> Fix:
         price += " The last iteration need not retain."
     if case.reuse.same_call:
         price += " `.grad` then gets the same once more, unless it is cleared in between."
+    if case.runs_a_term_first:
+        term, cleared = root_name(case.reuse.earlier), between(case)[1]
+        price += f" The gradient of `{term}` then counts twice." if not cleared else ""
     how = "choose `retain_graph=True` with that button" if place.button else "pass `retain_graph=True` there"
     return Fix(
         id="retain_graph_earlier_call",

@@ -97,6 +97,22 @@ def _are_used_apart(case: Case) -> bool:
     return any(_uses_gradients(step) for step in in_running_order(texts, steps))
 
 
+def between(case: Case) -> tuple[list[ast.stmt], bool]:
+    """The statements behind the earlier call and before the later one, in their function and in what they call.
+
+    And whether these clear gradients.
+    """
+    setting, (parts, rest) = case.setting, case.setting.parting
+    if parts is None or parts.line is None:
+        return [], False
+    first = (*case.reuse.earlier.place.stack, case.reuse.earlier.place)[len(case.reuse.later.place.stack) - len(rest)]
+    text, line = setting.text_of_cell(parts.cell), first.line or 0
+    steps = [*syntax.beginning_at(text, line)[1:], *syntax.between(text, line, parts.line - 1)]
+    texts = [run.source for run in case.reuse.record.runs.values()]
+    running = list(in_running_order(texts, steps))
+    return running, any(syntax.last_name(name) == "zero_grad" for one in running for name in syntax.calls_in(one))
+
+
 def _is_root(statement: ast.stmt, node: ast.AST) -> bool:
     """Whether a node is a part of what a statement runs backward on: ``loss_of(x)`` in ``loss_of(x).backward()``."""
     call = statement.value if isinstance(statement, ast.Expr) else None
