@@ -41,6 +41,7 @@ def case(**facts):
         setattr(reuse, call, SimpleNamespace(place=SimpleNamespace(run=facts.get(call), line=None)))
     names = "stepped all_comes_from_one_container drawn_at_random not_for_the_old_part computed_parameters in_closure"
     names += " other_step_trains_the_old_part weighs_the_passes is_for_another_optimizer runs_a_term_first"
+    names += " stays_at_its_first_value"
     own = {name: facts.get(name, False) for name in names.split()}
     return SimpleNamespace(setting=setting, reuse=reuse, **own)
 
