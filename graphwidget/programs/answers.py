@@ -52,7 +52,7 @@ def answer(
     """
     record = tracker.record()
     findings: Sequence[Finding] = tracker.findings()
-    if journal.stopped or journal.errors:
+    if journal.unfinished:
         record = replace(record, unfinished=True)
         findings = diagnose(record)
     tried = Tried(tuple(findings))

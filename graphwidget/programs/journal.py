@@ -70,6 +70,11 @@ class Journal:
         stopped = self.stopped and self.errors and self.errors[-1].type in FROM_OUTSIDE
         return self.errors[:-1] if stopped else self.errors
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether the program did not come to its end. One of cells goes on after an error, and `sys.exit()` is an end."""
+        return self.stopped or any(error.cell is None and not error.leaves for error in self.errors)
+
     def cell(self, number: int | None) -> int | None:
         """The cell of the file that ran as `In[number]`."""
         return self.cells.get(number, number) if number is not None else None

@@ -159,7 +159,7 @@ class _Watch:
         """What the program did."""
         seconds = time.monotonic() - self._began
         events = tracker.events
-        record = replace(tracker.record(), unfinished=ended != "end" or bool(self._journal.errors))
+        record = replace(tracker.record(), unfinished=ended != "end" or self._journal.unfinished)
         if self._mode is not None:
             failed = max((call.n for call in record.calls if call.result == "raised"), default=None)
             known = self._no_graph
