@@ -72,7 +72,7 @@ class Journal:
 
     @property
     def unfinished(self) -> bool:
-        """Whether the program did not come to its end. One of cells goes on after an error, and `sys.exit()` is an end."""
+        """Whether the program did not come to its end. One of cells goes on after an error; `sys.exit()` is an end."""
         return self.stopped or any(error.cell is None and not error.leaves for error in self.errors)
 
     def cell(self, number: int | None) -> int | None:
