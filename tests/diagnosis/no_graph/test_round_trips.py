@@ -141,3 +141,31 @@ def test_a_name_that_is_bound_anew_before_it_is_read_is_another_value() -> None:
     )
     mended = fixed(loop)
     assert "torch.max(out.data, 1)" in mended and "top = out.detach().cpu().numpy().max()" in mended
+
+
+@pytest.mark.parametrize(
+    ("loop", "was"),
+    [
+        ("loss = torch.tensor(net(x).mean().item(), requires_grad=True)", "was a number"),
+        ("loss = torch.tensor(float(net(x).mean()), requires_grad=True)", "was a number"),
+        (
+            "a = net(x).mean().item()\nb = net(y).mean().item()\nloss = torch.tensor(a + b, requires_grad=True)",
+            "were numbers",
+        ),
+        ("out = net(x).detach().numpy()\nloss = torch.from_numpy(out).requires_grad_().sum()", "was an array"),
+        ("out = net(x).tolist()\nloss = torch.tensor(out, requires_grad=True).sum()", "was a list"),
+        (
+            "a = net(x).mean().item()\nb = net(y).detach().numpy()\nloss = torch.tensor(b * a, requires_grad=True).sum()",
+            "were a number and an array",
+        ),
+    ],
+)
+def test_what_was_taken_out_is_called_what_it_was(loop: str, was: str) -> None:
+    cell = f"net = nn.Linear(2, 1)\nx, y = torch.ones(3, 2), torch.ones(1, 2)\n{loop}\nloss.backward()"
+    record = record_of(cell)
+    (run,) = record.runs.values()
+    tree = syntax.parse(cell)
+    assert tree is not None
+    fix = with_torch(record, run, tree.body[2])
+    assert fix is not None and fix.edits
+    assert fix.price == f"The gradient then flows through what {was}."

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from graphwidget.diagnosis.fixes.as_tensors import in_numpy
 
-__all__ = ["PACKING", "Known", "Written", "is_taking", "may_be_array", "packed", "write"]
+__all__ = ["PACKING", "Known", "Written", "is_taking", "may_be_array", "packed", "taken", "write"]
 
 PACKING = ("from_numpy", "tensor", "as_tensor", "asarray", "Tensor", "FloatTensor")
 _OUT = ("numpy", "item", "tolist")
@@ -88,6 +89,17 @@ def is_taking(node: ast.AST) -> bool:
     if ast.unparse(node.func) == "float":
         return len(node.args) == 1 and not isinstance(node.args[0], (ast.Constant, ast.JoinedStr))
     return isinstance(node.func, ast.Attribute) and node.func.attr in _OUT and not node.args
+
+
+_KINDS = {"numpy": "array", "tolist": "list"}  # of what is taken; by anything else, a number
+
+
+def taken(nodes: Iterable[ast.AST]) -> str:
+    """What some nodes take out of tensors, in words: ``a number``, ``arrays``, ``numbers and an array``."""
+    takes = (ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call) and is_taking(node))
+    kinds = Counter(_KINDS.get(name.rpartition(".")[2], "number") for name in takes)
+    shown = [f"{kind}s" if n > 1 else f"a{'n' if kind == 'array' else ''} {kind}" for kind, n in kinds.items()]
+    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
 
 
 def packed(node: ast.AST) -> ast.expr | None:

@@ -13,7 +13,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from graphwidget.diagnosis.no_graph.cause import Cause
-from graphwidget.diagnosis.no_graph.numbers.in_torch import Known, Written, is_taking, may_be_array, packed, write
+from graphwidget.diagnosis.no_graph.numbers.in_torch import (
+    Known,
+    Written,
+    is_taking,
+    may_be_array,
+    packed,
+    taken,
+    write,
+)
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
@@ -77,7 +85,9 @@ def round_trip(record: Record, run: CellRun, statement: ast.stmt) -> Cause | Non
     more = f" and {len(places) - _MOST_SHOWN} more" if len(places) > _MOST_SHOWN else ""
     without = f": torch has to compute what {', '.join(f'`{one}`' for one in lacking)} does" if lacking else ""
     what = f"Stay with tensors where the loss is computed ({'; '.join(places[:_MOST_SHOWN])}{more}){without}."
-    price = "The gradient then flows through what was an array." if edits else ""
+    was = taken(node for _, one in taking for node in ast.walk(one))
+    verb = "was" if was.startswith("a") and " and " not in was and not was.endswith("s") else "were"
+    price = f"The gradient then flows through what {verb} {was}." if edits else ""
     line = f"{short(ast.unparse(first[1]))} ({where(place)})"
     text = f"{line} had left the graph before: it takes the values out of a tensor."
     return Cause(text, Fix("differentiable_op", what, False, at(place), price, edits=edits), place)
