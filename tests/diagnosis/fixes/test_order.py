@@ -60,6 +60,7 @@ def case(**facts):
         ({"built_after": True, "stepped": True}, [detach, recompute]),
         ({"built_after": True, "stepped": True, "exclusive_leaves": {1}}, [detach, recompute]),
         ({"built_after": True, "made_in_same_pass": True}, [recompute, detach]),
+        ({"built_after": True, "stepped": True, "stays_at_its_first_value": True}, [recompute, detach]),
         ({"built_after": True, "in_closure": True, "starved": {1}}, [recompute, detach]),
         ({"built_after": True, "stepped": True, "starved": {1}, "not_for_the_old_part": True}, [detach, recompute]),
         ({"built_after": True, "stepped": True, "starved": {1}, "is_for_another_optimizer": True}, [detach, recompute]),

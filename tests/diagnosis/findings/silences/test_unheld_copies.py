@@ -38,6 +38,13 @@ def test_the_copy_is_told_with_its_line(made):
     assert [edit.new for edit in fix.edits] == ["model"] and fix.choice
 
 
+def test_the_whole_is_named_where_backward_reaches_a_part():
+    program = TRAINER.format("self.model = copy.deepcopy(model)").replace("self.model(torch", "self.model.part(torch")
+    made = "model = nn.Module(); model.part = nn.Sequential("
+    (finding, *_) = findings_of(program.replace("model = nn.Sequential(", made))
+    assert "`self.model` is a copy of `model`" in finding.text
+
+
 def test_equal_values_without_a_known_copy_are_told_without_a_line():
     (finding,) = told(f"{SAME_VALUES}; self.model.load_state_dict(model.state_dict())")
     assert "`self.model` is a copy of `model`" in finding.text and finding.fixes[0].edits == ()

@@ -23,7 +23,7 @@ def are_copies(leaves: list[UnheldLeaf]) -> bool:
 def is_copied(record: Record, maker: Line | None, leaves: list[UnheldLeaf]) -> Finding:
     """The finding for leaves of a copy. `maker`: the line that made the optimizer."""
     shown, copied = named(leaves), _copying(record, leaves)
-    new, old = _whole([leaf.path for leaf in leaves]), _whole([leaf.copy_of for leaf in leaves])
+    new, old = _wholes(leaves)
     by = f" {copied.shown} makes it." if copied is not None else ""
     why = (
         f"`{new}` is a copy of `{old}`: names, shapes and values are the same.{by} The optimizer holds the parameters "
@@ -43,8 +43,12 @@ def is_copied(record: Record, maker: Line | None, leaves: list[UnheldLeaf]) -> F
     return finding_of(shown, cause.place if cause is not None else leaves[0].place, why, leaves, fix)
 
 
-def _whole(paths: list[str]) -> str:
-    return around(paths) or root_of(spoken(paths[0]))
+def _wholes(leaves: list[UnheldLeaf]) -> tuple[str, str]:
+    """The copy and the original: the outermost objects around all leaves, in which these are called the same."""
+    new, old = (around(paths) or root_of(spoken(paths[0])) for paths in zip(*((x.path, x.copy_of) for x in leaves)))
+    while (part := syntax.last_name(new)) == syntax.last_name(old) and new != part != old:
+        new, old = new.removesuffix(f".{part}"), old.removesuffix(f".{part}")
+    return new, old
 
 
 def _copying(record: Record, leaves: list[UnheldLeaf]) -> Line | None:
