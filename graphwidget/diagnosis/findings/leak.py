@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from graphwidget.diagnosis.findings import notebook_keeps, piles, unrun
 from graphwidget.diagnosis.fixes.piles import cycles
-from graphwidget.diagnosis.reuse.loops import ENOUGH
+from graphwidget.diagnosis.reuse.passes.loops import ENOUGH
 from graphwidget.diagnosis.wording import names
 from graphwidget.engine.what_if import bytes_held, reachable
 from graphwidget.model import BackwardCall, Finding, Kind, Owner, Record, bytes_text

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from graphwidget.diagnosis.fixes.piles import holders
-from graphwidget.diagnosis.reuse.loops import ENOUGH, MANY, Line, iterations_below, lines_of
+from graphwidget.diagnosis.reuse.passes.loops import ENOUGH, MANY, Line, iterations_below, lines_of
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.source.syntax import last_name

@@ -14,7 +14,7 @@ from graphwidget.diagnosis.fixes.second_backward.case import Case, kept_bytes
 from graphwidget.diagnosis.fixes.second_backward.ladder import fixes_of
 from graphwidget.diagnosis.reuse.carrier import Carrier
 from graphwidget.diagnosis.reuse.graph_paths import Tensor, path_to_failure
-from graphwidget.diagnosis.reuse.passes import inner_passes
+from graphwidget.diagnosis.reuse.passes.inner import inner_passes
 from graphwidget.diagnosis.reuse.reuse import reuse_of
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.reuse.stored import leads_to_store, unseen_carrier

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 
 from graphwidget.diagnosis.fixes.piles import holders
 from graphwidget.diagnosis.no_graph.measured import statement_of
-from graphwidget.diagnosis.reuse.loops import ENOUGH, MANY
+from graphwidget.diagnosis.reuse.passes.loops import ENOUGH, MANY
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits.blocks import in_block
 from graphwidget.diagnosis.source.paths import local, root_of

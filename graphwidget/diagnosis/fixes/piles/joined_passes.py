@@ -9,7 +9,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Set
 
-from graphwidget.diagnosis.reuse.loops import ENOUGH, Line
+from graphwidget.diagnosis.reuse.passes.loops import ENOUGH, Line
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.containers import detached_value
