@@ -139,6 +139,7 @@ CHOICES = frozenset(
         "matching_gradient",
         "new_optimizer",
         "reparametrize",
+        "restore_requires_grad",
         "return_all_gradients",
         "sigmoid",
         "skip_none",
