@@ -163,11 +163,6 @@ _SAME_ROOT: Ladder = (
         "The called function has run this backward: with the graph kept, the second call would add the same once more.",
     ),
     Rung(
-        lambda case: case.repeats_without_use,
-        (remove_call.propose, retain.propose, recompute.propose),
-        "What is written twice in a row was left over: kept or computed again, each gradient would be twice as large.",
-    ),
-    Rung(
         lambda case: case.stepped,
         (sum_losses.in_loop, recompute.propose, remove_call.propose),
         "After a step the kept graph would hold the old weights.",

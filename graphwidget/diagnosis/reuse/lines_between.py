@@ -7,36 +7,15 @@ without recorded lines, are not considered: for their lines the answer is no.
 from __future__ import annotations
 
 import ast
-import builtins
-import re
 
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.wording import at, lines_of
-from graphwidget.model import BackwardCall, Place
+from graphwidget.diagnosis.wording import lines_of
+from graphwidget.model import Place
 
-__all__ = ["nothing_between", "runs_backward", "runs_between"]
-
-# What makes a second run of the same backward another one: `.grad` was used, or cleared, or a hook was registered.
-_USES = re.compile(r"\.grad\b|['\"]grad['\"]|zero_grad|clip_grad|\bgrads\b|register_|\bstep\(|\b(exec|eval)\(")
+__all__ = ["runs_backward", "runs_between"]
 
 CellLine = tuple[int, int]  # cell, line
-_LIBRARIES = ("math", "np", "numpy", "os", "plt", "random", "sys", "time", "torch")
-_READING = {
-    "item",
-    "tolist",
-    "numpy",
-    "detach",
-    "cpu",
-    "size",
-    "append",
-    "format",
-    "join",
-    "mean",
-    "sum",
-    "float",
-    "round",
-}
 
 
 def runs_between(setting: Setting, at: CellLine, since: Place | None = None) -> bool:
@@ -52,87 +31,6 @@ def runs_between(setting: Setting, at: CellLine, since: Place | None = None) -> 
     if cell == b.cell and b.line is not None and here == _scope(text, b.line):
         return _in_calling_function(setting, text, line, a, b)
     return _made_something(setting, text, cell, here)
-
-
-def nothing_between(setting: Setting) -> bool:
-    """Whether it is known that nothing between the two calls used, cleared or changed what the earlier one computed.
-
-    Both calls are statements of their own, of one block or of the top of cells.
-    """
-    a, b = (_statement_of(setting, call) for call in (setting.reuse.earlier, setting.reuse.later))
-    if a is None or b is None or setting.reuse.writes_between:
-        return False
-    texts = [run.source for run in setting.reuse.record.runs.values()]
-    between = _between(setting, a, b)
-    return between is not None and not any(_uses_gradients(one, texts) for one in between)
-
-
-def _statement_of(setting: Setting, call: BackwardCall) -> ast.stmt | None:
-    """The statement that is only this call, with nothing but its root."""
-    place = call.place
-    text, line = setting.text_of_cell(place.cell), place.line or 0
-    simple = source.beginning_at(text, line) or source.statements_at(text, line)[-1:]
-    own = [one for one in simple if source.backward_root(ast.unparse(one)) is not None]
-    return own[0] if len(simple) == len(own) == 1 and not call.create_graph and not _is_given(own[0]) else None
-
-
-def _is_given(statement: ast.stmt) -> bool:
-    """Whether a call passes a gradient: another one gives another result."""
-    return any(isinstance(n, ast.keyword) and n.arg in ("gradient", "inputs", None) for n in ast.walk(statement))
-
-
-def _between(setting: Setting, first: ast.stmt, second: ast.stmt) -> list[ast.stmt] | None:
-    """The statements that ran between two: of their block, or of the cells from one to the other; None: unknown."""
-    a, b = setting.reuse.earlier.place, setting.reuse.later.place
-    texts = setting.text_of_cell(a.cell), setting.text_of_cell(b.cell)
-    if a.run == b.run:
-        same = a.cell == b.cell and a.iteration == b.iteration and [*map(at, a.stack)] == [*map(at, b.stack)]
-        behind = source.behind(texts[0], first) if same else []
-        ends = [i for i, one in enumerate(behind) if one.lineno == second.lineno]
-        return behind[: ends[0]] if ends else None
-    if a.run is None or b.run is None or any(_is_inside(text, one) for text, one in zip(texts, (first, second))):
-        return None
-    cells = setting.reuse.record.runs
-    numbers = [n for n in cells if a.run < n < b.run]
-    if len(numbers) != b.run - a.run - 1 or (a.cell, b.cell) != (a.outer_cell, b.outer_cell):
-        return None
-    trees = [source.parse(cells[n].source) for n in sorted(numbers)]
-    last = source.parse(texts[1])
-    if None in trees or last is None:
-        return None
-    begin = [one for one in last.body if one.lineno < second.lineno]
-    return [*source.behind(texts[0], first), *(one for tree in trees if tree for one in tree.body), *begin]
-
-
-def _is_inside(text: str, statement: ast.stmt) -> bool:
-    """Whether a statement stands in a block, of a function or of anything else."""
-    return len(source.statements_at(text, statement.lineno)) != 1
-
-
-def _uses_gradients(statement: ast.stmt, texts: list[str]) -> bool:
-    """Whether a statement, or what it calls, may use or change gradients: yes of a function that is not known."""
-    if isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)):
-        return False
-    known = [one for text in texts for one in source.nodes_of(text) if isinstance(one, ast.FunctionDef)]
-    todo: list[ast.stmt] = [statement]
-    seen: list[ast.stmt] = []
-    while todo:
-        one = todo.pop()
-        seen.append(one)
-        if _USES.search(ast.unparse(one)):
-            return True
-        for name in source.calls_in(one):
-            own = [each for each in known if each.name == source.last_name(name)]
-            if not own and not _looks_on(name):
-                return True
-            todo += [each for each in own if each not in seen and each not in todo]
-    return False
-
-
-def _looks_on(name: str) -> bool:
-    """Whether what is called is Python's own, of a library that knows no gradients, or a method that reads values."""
-    of_library = name.split(".", 1)[0] in _LIBRARIES and "." in name
-    return hasattr(builtins, name) or of_library or source.last_name(name) in _READING
 
 
 def _stands_after(setting: Setting, at: CellLine, later: Place) -> bool:

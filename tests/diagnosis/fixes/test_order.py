@@ -41,7 +41,7 @@ def case(**facts):
         setattr(reuse, call, SimpleNamespace(place=SimpleNamespace(run=facts.get(call), line=None)))
     names = "stepped all_comes_from_one_container drawn_at_random not_for_the_old_part computed_parameters in_closure"
     names += " other_step_trains_the_old_part weighs_the_passes is_for_another_optimizer runs_a_term_first"
-    names += " stays_at_its_first_value repeats_without_use"
+    names += " stays_at_its_first_value"
     own = {name: facts.get(name, False) for name in names.split()}
     return SimpleNamespace(setting=setting, reuse=reuse, **own)
 
@@ -52,7 +52,6 @@ def case(**facts):
         ({"same_root": True}, [retain, recompute, remove_call]),
         ({"same_root": True, "earlier": 0, "later": 1}, [retain, recompute]),
         ({"same_root": True, "in_loop": True}, [sum_losses.in_loop, recompute, retain]),
-        ({"same_root": True, "repeats_without_use": True}, [remove_call, retain, recompute]),
         ({"same_root": True, "stepped": True}, [sum_losses.in_loop, recompute, remove_call]),
         ({}, [sum_losses, retain, detach]),
         ({"built_after": True, "grad_used": True}, [create_graph]),

@@ -1,4 +1,4 @@
-# verified: single_backward_sum retain_graph_earlier_call
+# verified: remove_duplicate_call retain_graph_earlier_call
 # %%
 import torch, torch.nn as nn
 torch.manual_seed(0)

@@ -11,7 +11,6 @@ from graphwidget.diagnosis.fixes.cuts.cut import Cut
 from graphwidget.diagnosis.fixes.rerun import made_once
 from graphwidget.diagnosis.fixes.rerun.plan import Rerun, rerun
 from graphwidget.diagnosis.reuse.inside_function import inside_function
-from graphwidget.diagnosis.reuse.lines_between import nothing_between
 from graphwidget.diagnosis.reuse.named_edges import NamedEdges
 from graphwidget.diagnosis.reuse.next_steps import drops_the_gradients, is_for_another_optimizer
 from graphwidget.diagnosis.reuse.reuse import Reuse
@@ -70,17 +69,6 @@ class Case:
     def stepped(self) -> bool:
         """Whether a step between the calls changed leaves: what the old part has saved is out of date."""
         return bool(self.reuse.steps_between)
-
-    @cached_property
-    def repeats_without_use(self) -> bool:
-        """Whether the later call only runs the earlier one again, and nothing between them used or cleared `.grad`.
-
-        With the graph kept it would add the same gradient once more, which nobody has asked for.
-        """
-        reuse = self.reuse
-        if not (reuse.same_root and reuse.runs_again and reuse.same_call) or self.stepped or self.setting.repeated:
-            return False
-        return nothing_between(self.setting)
 
     @cached_property
     def computed_parameters(self) -> list[tuple[Place, ast.expr, str]]:
