@@ -46,7 +46,6 @@ from graphwidget.diagnosis.findings.silences.steps import (
     cleared_early,
     closure,
     dropped_detach,
-    idle_step,
     kept_grads,
     left_over,
     moved_while_frozen,
@@ -55,6 +54,7 @@ from graphwidget.diagnosis.findings.silences.steps import (
     thrown_away,
     without_effect,
 )
+from graphwidget.diagnosis.findings.silences.steps.idle import idle_step
 from graphwidget.diagnosis.findings.silences.unheld import late_parameter
 from graphwidget.diagnosis.findings.silences.unheld.groups import emptied
 from graphwidget.diagnosis.fixes.harm import destroys, stops_training

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from graphwidget.diagnosis.findings import failed_node
 from graphwidget.diagnosis.findings.refusals.makers import calls
-from graphwidget.diagnosis.fixes.inplace import for_inplace
+from graphwidget.diagnosis.fixes.in_place.inplace import for_inplace
 from graphwidget.diagnosis.fixes.second_backward.case import simulate
 from graphwidget.diagnosis.reuse.blame import culprit
 from graphwidget.diagnosis.reuse.carrier import Carrier

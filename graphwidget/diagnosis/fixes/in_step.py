@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import TypeGuard
 
-from graphwidget.diagnosis.fixes.handed_in import own_variables
+from graphwidget.diagnosis.fixes.in_place.handed_in import own_variables
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from graphwidget.diagnosis.fixes.copies import savers
-from graphwidget.diagnosis.fixes.handed_in import HandedIn, own_variables
+from graphwidget.diagnosis.fixes.in_place.copies import savers
+from graphwidget.diagnosis.fixes.in_place.handed_in import HandedIn, own_variables
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells, Spot
 from graphwidget.diagnosis.source.edits import text_edit

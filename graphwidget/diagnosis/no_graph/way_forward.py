@@ -12,9 +12,15 @@ from graphwidget.diagnosis.no_graph.cutting import cuts_in, is_gradient_without_
 from graphwidget.diagnosis.no_graph.measured import cut_at
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source.called import called_on_objects, classes_of, functions_of, methods_of, objects_of
 from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.diagnosis.source.elements import element_names, is_element
+from graphwidget.diagnosis.source.dataflow.called import (
+    called_on_objects,
+    classes_of,
+    functions_of,
+    methods_of,
+    objects_of,
+)
+from graphwidget.diagnosis.source.dataflow.elements import element_names, is_element
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.model import INTO_A_LEAF, INTO_A_TENSOR, CellRun, Record
 

@@ -10,8 +10,8 @@ from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.dataflow.running import in_running_order
 from graphwidget.diagnosis.source.pytorch.optimizers import acts_of_training
-from graphwidget.diagnosis.source.running import in_running_order
 from graphwidget.diagnosis.wording import lines_of
 from graphwidget.engine.what_if import reachable
 from graphwidget.model import Kind

@@ -10,7 +10,7 @@ from graphwidget.diagnosis.reuse.reuse import Reuse, scales
 from graphwidget.diagnosis.source import containers
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells, Spot
-from graphwidget.diagnosis.source.flow import Flow
+from graphwidget.diagnosis.source.dataflow.flow import Flow
 from graphwidget.diagnosis.source.paths import local, root_of
 from graphwidget.diagnosis.wording import at, lasting_name, root_name, source_line
 from graphwidget.model import CellRun, Kind, Place, Snapshot

@@ -3,7 +3,7 @@
 import pytest
 from told import findings_of, record_of
 
-from graphwidget.diagnosis.fixes.step_later import adds_to_its_gradients, step_later
+from graphwidget.diagnosis.fixes.in_place.step_later import adds_to_its_gradients, step_later
 
 NET = """
 class Net(nn.Module):

@@ -11,9 +11,9 @@ from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.makers import CallText, calls
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.dataflow.reached import reached
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
-from graphwidget.diagnosis.source.reached import reached
 from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene, torch_messages
 

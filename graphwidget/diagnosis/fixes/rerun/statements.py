@@ -10,10 +10,10 @@ from graphwidget.diagnosis.fixes.rerun.made_once import makes_what_is_made_once,
 from graphwidget.diagnosis.fixes.rerun.rerun import Statement
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.dataflow.running import in_running_order
 from graphwidget.diagnosis.source.in_place.statements import written as written_in
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.source.pytorch.optimizers import acts_of_training
-from graphwidget.diagnosis.source.running import in_running_order
 from graphwidget.model import CellRun, Place
 
 __all__ = ["Target", "places_to_rerun", "statements_to_rerun", "trains"]

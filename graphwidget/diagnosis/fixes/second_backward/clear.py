@@ -20,10 +20,10 @@ from graphwidget.diagnosis.fixes.second_backward.filled_together import filled, 
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.containers import begins_empty
+from graphwidget.diagnosis.source.dataflow.running import in_running_order
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.paths import local
-from graphwidget.diagnosis.source.running import in_running_order
 from graphwidget.diagnosis.wording import lines_of
 from graphwidget.model import Fix
 

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator, Sequence
 
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.containers import begins_empty
+from graphwidget.diagnosis.source.dataflow.running import in_running_order
 from graphwidget.diagnosis.source.paths import root_of
-from graphwidget.diagnosis.source.running import in_running_order
 
 __all__ = ["FILLING", "filled", "filled_beside", "last_name"]
 

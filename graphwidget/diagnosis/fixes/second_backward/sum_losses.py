@@ -7,9 +7,9 @@ import ast
 from graphwidget.diagnosis.fixes.second_backward.case import Case
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax
+from graphwidget.diagnosis.source.dataflow.running import in_running_order
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
-from graphwidget.diagnosis.source.running import in_running_order
 from graphwidget.diagnosis.wording import UNNAMED, at, root_name
 from graphwidget.model import BackwardCall, Fix, TextEdit
 

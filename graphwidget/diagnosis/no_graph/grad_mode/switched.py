@@ -13,9 +13,9 @@ from graphwidget.diagnosis.no_graph.grad_mode.left_early import left_early
 from graphwidget.diagnosis.no_graph.origins import Origins
 from graphwidget.diagnosis.no_graph.values import Spot
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.dataflow.reached import reached
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.pytorch import grad_modes
-from graphwidget.diagnosis.source.reached import reached
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import place_of, where
 from graphwidget.model import CellRun, Fix

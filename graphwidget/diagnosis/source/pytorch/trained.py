@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from graphwidget.diagnosis.source import syntax
-from graphwidget.diagnosis.source.called import classes_of, objects_of
+from graphwidget.diagnosis.source.dataflow.called import classes_of, objects_of
 from graphwidget.diagnosis.source.pytorch.optimizers import is_below, optimized_paths
 from graphwidget.model import CellRun
 

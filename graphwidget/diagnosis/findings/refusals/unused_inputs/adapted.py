@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from graphwidget.diagnosis.fixes.handed_in import argument_of
+from graphwidget.diagnosis.fixes.in_place.handed_in import argument_of
 from graphwidget.diagnosis.no_graph.cutting import is_library
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells

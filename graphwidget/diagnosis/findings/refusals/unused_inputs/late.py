@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from itertools import zip_longest
 
-from graphwidget.diagnosis.fixes.handed_in import argument_of
+from graphwidget.diagnosis.fixes.in_place.handed_in import argument_of
 from graphwidget.diagnosis.no_graph.measured import place_at, statement_of
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from graphwidget.diagnosis.findings.refusals.makers import CallText, calls
-from graphwidget.diagnosis.fixes.handed_in import argument_of
+from graphwidget.diagnosis.fixes.in_place.handed_in import argument_of
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
-from graphwidget.diagnosis.fixes.copies import lines_computing, read_a_copy, saved_behind, savers, second_name
-from graphwidget.diagnosis.fixes.handed_in import handed_in
+from graphwidget.diagnosis.fixes.in_place.copies import lines_computing, read_a_copy, saved_behind, savers, second_name
+from graphwidget.diagnosis.fixes.in_place.handed_in import handed_in
+from graphwidget.diagnosis.fixes.in_place.step_later import adds_to_its_gradients, step_later
+from graphwidget.diagnosis.fixes.in_place.writes import another_write, works_without
 from graphwidget.diagnosis.fixes.remedies import (
     COPY,
     Remedy,
@@ -27,8 +29,6 @@ from graphwidget.diagnosis.fixes.remedies import (
 from graphwidget.diagnosis.fixes.rerun.plan import rerun
 from graphwidget.diagnosis.fixes.second_backward import detach, recompute
 from graphwidget.diagnosis.fixes.second_backward.case import Case, simulate
-from graphwidget.diagnosis.fixes.step_later import adds_to_its_gradients, step_later
-from graphwidget.diagnosis.fixes.writes import another_write, works_without
 from graphwidget.diagnosis.reuse import blame
 from graphwidget.diagnosis.reuse.inplace_modules import expression, makes
 from graphwidget.diagnosis.reuse.reuse import Reuse

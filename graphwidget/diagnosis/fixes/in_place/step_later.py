@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from graphwidget.diagnosis.fixes.writes import another_write, works_without
+from graphwidget.diagnosis.fixes.in_place.writes import another_write, works_without
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit

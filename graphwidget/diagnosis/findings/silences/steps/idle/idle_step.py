@@ -13,7 +13,7 @@ from graphwidget.diagnosis.findings.silences.cut_before_root import cut_before_r
 from graphwidget.diagnosis.findings.silences.inner_gradients import graphs_built, inner_gradients, said_of
 from graphwidget.diagnosis.findings.silences.steps import cleared_early, made_anew
 from graphwidget.diagnosis.findings.silences.steps.clearing import clears, where_cleared
-from graphwidget.diagnosis.findings.silences.steps.other_twin import other_twin
+from graphwidget.diagnosis.findings.silences.steps.idle.other_twin import other_twin
 from graphwidget.diagnosis.findings.silences.unheld.leaves import Line, around
 from graphwidget.diagnosis.findings.silences.unheld.replaced import replaced_at
 from graphwidget.diagnosis.no_graph.leaves import forced_leaf

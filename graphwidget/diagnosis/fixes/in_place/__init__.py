@@ -1,0 +1,1 @@
+"""Fixes for writes in place to what a backward needs."""

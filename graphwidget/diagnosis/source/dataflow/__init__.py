@@ -1,0 +1,1 @@
+"""Where values go in a text: through names, calls, elements and functions."""
