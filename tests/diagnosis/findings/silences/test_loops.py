@@ -166,10 +166,26 @@ LATE = (
 def test_gradients_are_clipped_when_the_step_has_gone_by_them() -> None:
     (found,) = findings_of(NET, SCHEDULED, LATE.format("nn.utils.clip_grad_norm_(net.parameters(), 1.0)"))
     assert found.headline.startswith("Gradients are clipped when the step") and found.cause.line == 5
-    kept = [line for line in found.fixes[0].edit if not line.startswith("-")]
-    assert [line.strip("+ ") for line in kept][-1] == "nn.utils.clip_grad_norm_(net.parameters(), 1.0)"
     mended = apply(LATE.format("nn.utils.clip_grad_norm_(net.parameters(), 1.0)"), found.fixes[0].edits)
     assert mended.index("clip_grad_norm_") < mended.index("opt.step()") and not said(NET, SCHEDULED, mended)
+
+
+SELDOM = (
+    "for i in range(6):\n    (net(x).pow(2).mean() / 2).backward()\n    if i % 2:\n        opt.step()\n"
+    "        nn.utils.clip_grad_value_(net.parameters(), 1.0)\n        opt.zero_grad()\n"
+)
+
+
+def test_so_are_those_of_several_backwards() -> None:
+    (found,) = findings_of(NET, SELDOM)
+    assert found.headline.startswith("Gradients are clipped when the step") and found.cause.line == 5
+    mended = apply(SELDOM, found.fixes[0].edits)
+    assert mended.index("if i % 2") < mended.index("clip_grad_value_") < mended.index("opt.step()")
+    assert not said(NET, mended)
+
+
+def test_what_is_not_cleared_is_clipped_for_the_next_step() -> None:
+    assert not said(NET, SELDOM.replace("        opt.zero_grad()\n", ""))
 
 
 def test_a_norm_that_is_taken_behind_the_step_is_a_measurement() -> None:

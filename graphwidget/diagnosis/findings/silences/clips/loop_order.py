@@ -76,27 +76,28 @@ def _clipped_too_early(
 
 
 def _clipped_too_late(run: CellRun, block: list[ast.stmt], stepped: set[tuple[int, int] | None]) -> Iterator[Finding]:
-    """A clip that stands behind the only step of its block, where the gradients are cleared in each pass.
+    """A clip that stands behind the only step of its block, where the gradients are cleared before the next one.
 
-    One whose norm is taken is there to measure it.
+    They are cleared behind the clip, or before the backward of the next pass. One whose norm is taken is there to
+    measure it.
     """
     clips, backwards, steps = ([i for i, one in enumerate(block) if _calls(one, which)] for which in _ORDER)
     steps = [i for i in steps if (run.cell, block[i].lineno) in stepped]  # not those of schedules
-    if len(clips) != 1 or len(steps) != 1 or not backwards or not backwards[-1] < steps[0] < clips[0]:
+    if len(clips) != 1 or len(steps) != 1 or not steps[0] < clips[0] or any(at_ > steps[0] for at_ in backwards):
         return
     line, step = block[clips[0]], block[steps[0]]
-    clears = any(_calls(one, _CLEARS) for one in block)
+    clears = any(_calls(one, _CLEARS) for one in block[0 if backwards else clips[0] :])
     if not clears or run.cell is None or not isinstance(line, ast.Expr):
         return
     edits: text_edit.Edits = ()
-    if len({one.lineno for one in (block[steps[0] - 1], step, line)}) == 3:
+    if step.lineno != line.lineno:
         made = text_edit.statement_lines(run.source, line)
-        before = block[steps[0] - 1]
         edits = (
-            *text_edit.insert_after(run.cell, run.source, before, made),
+            *text_edit.insert_before(run.cell, run.source, step, made),
             *text_edit.remove(run.cell, run.source, line),
         )
-    behind, stepping = place_of(run, block[backwards[-1]].lineno), place_of(run, step.lineno)
+    behind = place_of(run, block[backwards[-1]].lineno) if backwards else None
+    stepping = place_of(run, step.lineno)
     why = (
         f"runs behind {short(stepping.source)} ({where(stepping)}), which has gone by the gradients as they were. They "
         "are cleared before the next step: it clips nothing that a step uses."
@@ -105,7 +106,7 @@ def _clipped_too_late(run: CellRun, block: list[ast.stmt], stepped: set[tuple[in
 
 
 def _of(
-    run: CellRun, line: ast.stmt, why: str, headline: str, behind: Place, stepping: Place, edits: text_edit.Edits
+    run: CellRun, line: ast.stmt, why: str, headline: str, behind: Place | None, stepping: Place, edits: text_edit.Edits
 ) -> Finding:
     place = place_of(run, line.lineno)
     return Finding(
@@ -119,7 +120,7 @@ def _of(
         fixes=(
             Fix(
                 "clip_after_backward",
-                f"Clip between the backward ({where(behind)}) and the step ({where(stepping)}).",
+                f"Clip between the backward{f' ({where(behind)})' if behind else ''} and the step ({where(stepping)}).",
                 False,
                 at(place),
                 edits=edits,
