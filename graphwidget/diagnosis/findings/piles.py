@@ -254,19 +254,29 @@ def _grows(record: Record, graph: Snapshot, path: str, held: tuple[Owner, ...]) 
     """Whether a container kept its elements and got more, as far as it was observed.
 
     A container that dropped some elements and kept others has a bound, unless it had more all the same, again and again
-    and to the end; so has one that always had the same number.
+    and to the end; so has one that always had the same number. What has another name for the moment, in a batch that
+    was drawn from the container, is not dropped.
     """
-    pairs: list[tuple[set[int], set[int]]] = []
+    changed: list[tuple[set[int], set[int]]] = []
+    growing: list[bool] = []
     at = (held[0].anchor, path)
     for looks in _looks_of_lines(record):  # those of one line look equally far back
-        seen = [{one.graph.uid[o.node] for o in one.graph.owners if _is_in((o.anchor, o.path), at)} for one in looks]
-        stages = [stage for stage in (*seen, {graph.uid[owner.node] for owner in held}) if stage]
-        pairs += zip(stages, stages[1:])
-    dropping = [(then, now) for then, now in pairs if now & then and then - now]
+        seen = [_in_and_elsewhere(one.graph, at) for one in looks]
+        stages = [stage for stage in (*seen, ({graph.uid[owner.node] for owner in held}, set())) if stage[0]]
+        for (then, _), (now, elsewhere) in zip(stages, stages[1:]):
+            growing.append(len(then) < len(now) and then - elsewhere < now)
+            if then != now:
+                changed.append((then - elsewhere, now))
+    dropping = [(then, now) for then, now in changed if now & then and then - now]
     if dropping:
-        last = [(then, now) for then, now in pairs if now != then][-1]
-        return dropping[-1] == last and len(dropping) > 1 and all(len(then) < len(now) for then, now in dropping)
-    return not pairs or any(then < now for then, now in pairs)
+        return dropping[-1] == changed[-1] and len(dropping) > 1 and all(len(then) < len(now) for then, now in dropping)
+    return not growing or any(growing)
+
+
+def _in_and_elsewhere(graph: Snapshot, at: tuple[int, str]) -> tuple[set[int], set[int]]:
+    """What a container holds (uids of nodes), and what only other names hold."""
+    inside = {graph.uid[owner.node] for owner in graph.owners if _is_in((owner.anchor, owner.path), at)}
+    return inside, {graph.uid[owner.node] for owner in graph.owners} - inside
 
 
 def _of_no_use(record: Record, graph: Snapshot, line: Line, made: dict[int, int]) -> frozenset[int]:

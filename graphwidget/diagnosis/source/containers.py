@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.kept_by_functions import kept_by, with_default
 from graphwidget.diagnosis.source.number_arguments import detached_where_tensor
 from graphwidget.diagnosis.source.other_names import OtherName, other_names
 from graphwidget.diagnosis.source.paths import Steps, steps
@@ -86,7 +87,7 @@ def detached_in(
         rests = {path[passed:] for path in wanted if len(path) >= passed and _leads(put.keys, path)}
         edits = _detached(cell, text, value, rests, callers)
         if edits:
-            found[value.lineno] = edits
+            found[min(value.lineno, edits[0].start[0])] = edits
     return sorted(found.items())
 
 
@@ -220,10 +221,11 @@ def _detached(
 ) -> text_edit.Edits:
     """`value` detached, or those of its parts that are at `rests` in it."""
     if rests and isinstance(value, (ast.Name, ast.Attribute)) and all(map(_is_key, rests)):
-        each = f"{{k: v.detach() if hasattr(v, 'detach') else v for k, v in {ast.unparse(value)}.items()}}"
-        return text_edit.replace_node(cell, text, value, each)
+        return text_edit.replace_node(cell, text, value, _each_detached(ast.unparse(value)))
     if () in rests:
         return () if isinstance(value, ast.Constant) else detached_value(cell, text, value, callers)
+    if in_function := _detached_in_function(cell, text, value, rests, callers):
+        return in_function
     if isinstance(value, ast.Call) and value.args:
         value = _by_field(value, callers)
     steps_ = {rest[0] for rest in rests}
@@ -234,6 +236,32 @@ def _detached(
         parts = _parts(value, {step}) if further else []
         edits += [edit for part in parts if part not in ends for edit in _detached(cell, text, part, further, callers)]
     return tuple(edits)
+
+
+def _each_detached(name: str) -> str:
+    return f"{{k: v.detach() if hasattr(v, 'detach') else v for k, v in {name}.items()}}"
+
+
+def _detached_in_function(
+    cell: int | None, text: str, value: ast.AST, rests: set[Steps], callers: Iterable[str]
+) -> text_edit.Edits:
+    """What a function keeps at `rests`, detached where it gets that; empty: not all of it is found."""
+    edits: tuple[TextEdit, ...] = ()
+    for first in sorted({rest[:2] for rest in rests}):
+        kept = kept_by(text, value, first)
+        further = {rest[2:] for rest in rests if rest[:2] == first}
+        if kept is None:
+            return ()
+        new: text_edit.Edits = ()
+        if kept.value is not None:
+            new = _detached(cell, text, kept.value, further, callers)
+        elif kept.function is not None and (further == {()} or all(map(_is_key, further))):
+            cut = f"{kept.name}.detach()" if further == {()} else _each_detached(kept.name)
+            new = with_default(cell, text, kept.function, kept.name, cut)
+        if not new:
+            return ()
+        edits += new
+    return edits
 
 
 def _by_field(made: ast.Call, texts: Iterable[str]) -> ast.Call:

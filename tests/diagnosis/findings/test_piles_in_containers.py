@@ -64,3 +64,65 @@ def test_a_mean_that_is_taken_behind_the_passes_is_not_what_is_cut() -> None:
     epochs = f"for epoch in range(2):\n    total = 0\n    {passes}\n    total /= len(range(30))\n"
     (found,) = findings_of(SETUP, epochs)
     assert "total += losses.sum().detach()" in found.fixes[0].edit[1]
+
+
+REPLAY = """import random
+random.seed(0)
+replay = []
+def rollout():
+    state = torch.zeros(1, 3)
+    for _ in range(8):
+        state = net(state)[:, :3]
+        replay.append([state])
+def learn():
+    batch = random.sample(replay, min(16, len(replay)))
+    loss = net(torch.cat([one[0] for one in batch]).detach()).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
+def test_what_a_batch_has_drawn_is_not_dropped() -> None:
+    found = findings_of(SETUP + REPLAY, "for episode in range(15):\n    rollout()\n    learn()\n")
+    assert [one.carriers for one in found] == [("replay",)]
+    assert "append([state.detach()])" in found[0].fixes[0].edit[1]
+
+
+def test_a_window_from_which_batches_are_drawn_has_a_bound() -> None:
+    assert said(SETUP + REPLAY, "for episode in range(15):\n    rollout()\n    learn()\n    del replay[:-16]\n") == []
+
+
+@pytest.mark.parametrize(
+    "keep, cut",
+    [
+        ("kept.append(lambda: losses.sum().item())", "lambda losses=losses.detach(): losses.sum()"),
+        ("kept.append(lambda x, *y: losses.sum().item())", "lambda x, *y, losses=losses.detach(): losses.sum()"),
+        ("kept.append(lambda x: losses.sum().item())", "lambda x, *, losses=losses.detach(): losses.sum()"),
+        ("kept.append(lambda one=losses.sum(): one.item())", "lambda one=losses.sum().detach(): one"),
+        ("kept.append(functools.partial(print, losses.sum()))", "partial(print, losses.sum().detach())"),
+        ("kept.append(functools.partial(print, end=losses.sum()))", "partial(print, end=losses.sum().detach())"),
+        ("def show(): print(losses)\n        kept.append(show)", "def show(losses=losses.detach()): print(losses)"),
+        (
+            "values = {'loss': losses.sum()}\n        def show(): print(values)\n        kept.append(show)",
+            "values = {'loss': losses.sum().detach()}",
+        ),
+        (
+            "values = {k: losses.sum() for k in 'ab'}\n        print(values)\n        kept.append(lambda: print(values))",
+            "lambda values={k: v.detach() if hasattr(v, 'detach') else v for k, v in values.items()}: print(values)",
+        ),
+    ],
+)
+def test_what_a_function_in_a_container_keeps_is_cut_where_the_function_gets_it(keep: str, cut: str) -> None:
+    class_ = (
+        f"import functools\nclass Report:\n    def add(self, losses):\n        {keep}\nkept, report = [], Report()\n"
+    )
+    (found,) = findings_of(SETUP, class_, LOOP.format(keep="report.add(losses)"))
+    assert found.kind == "leak" and cut in found.fixes[0].edit[1]
+
+
+def test_a_variable_that_is_bound_anew_behind_a_function_has_no_default_of_before() -> None:
+    add = "kept.append(lambda: losses.sum().item())\n        losses = losses * 2"
+    class_ = f"class Report:\n    def add(self, losses):\n        {add}\nkept, report = [], Report()\n"
+    (found,) = findings_of(SETUP, class_, LOOP.format(keep="report.add(losses)"))
+    assert found.kind == "leak" and found.fixes[0].edit == ()
