@@ -15,6 +15,8 @@ from graphwidget.model import AppliedFunction, Place
 __all__ = ["APPLYING", "applied_by", "name_of", "of_frames"]
 
 APPLYING = "torch/autograd/function.py"  # its `apply` runs the `forward` of a custom Function
+# The variable of each of its functions that leads to the class: `__call__` refuses to call a Function as an object.
+_CLASS = {"apply": "cls", "__call__": "self"}
 MOST_WRAPPERS = 10
 
 
@@ -33,9 +35,11 @@ def of_frames(frames: Sequence[FrameType], book: Book) -> AppliedFunction | None
 def applied_by(frame: FrameType) -> type | None:
     """Return the Function that a frame of torch applies; None: it is another frame."""
     file = frame.f_code.co_filename.replace("\\", "/")
-    if frame.f_code.co_name != "apply" or not file.endswith(APPLYING):
+    name = _CLASS.get(frame.f_code.co_name)
+    if name is None or not file.endswith(APPLYING):
         return None
-    cls = dict(reading.locals_of(frame)).get("cls")
+    found = dict(reading.locals_of(frame)).get(name)
+    cls = type(found) if name == "self" else found
     return cls if isinstance(cls, type) and torch.autograd.Function in reading.mro_of(cls) else None
 
 

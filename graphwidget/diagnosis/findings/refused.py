@@ -16,7 +16,6 @@ from graphwidget.diagnosis.findings.refusals import (
     arrays,
     checkpoints,
     inference,
-    outdated,
     replicas,
     roots,
     several_views,
@@ -29,6 +28,7 @@ from graphwidget.diagnosis.findings.refusals.gradients import assigned, complex_
 from graphwidget.diagnosis.findings.refusals.leaves import copied, written
 from graphwidget.diagnosis.findings.refusals.no_tensors import no_tensors
 from graphwidget.diagnosis.findings.refusals.optimizers import empty, scaler, sparse
+from graphwidget.diagnosis.findings.refusals.outdated import calls, functions
 from graphwidget.diagnosis.findings.refusals.transformed import independent, transforms
 from graphwidget.diagnosis.findings.refusals.user_code import hooks, missing_methods, own_code
 from graphwidget.diagnosis.findings.refusals.within_module import with_module
@@ -221,9 +221,9 @@ _TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...
     (torch_messages.NOT_SCALAR, roots.of_several_values),
     (torch_messages.COMPLEX, complex_roots.of_no_real_number),
     (torch_messages.GRADIENT_MISMATCH, roots.of_another_shape),
-    (torch_messages.KEYWORD, outdated.of_keyword),
-    (torch_messages.NO_DIMENSION, outdated.of_element),
-    (torch_messages.LEGACY_FUNCTION, outdated.of_legacy_function),
+    (torch_messages.KEYWORD, calls.of_keyword),
+    (torch_messages.NO_DIMENSION, calls.of_element),
+    (torch_messages.LEGACY_FUNCTION, functions.of_legacy_function),
     (torch_messages.LEAF_WRITTEN, written.of_written_leaf),
     (torch_messages.VIEW_WRITTEN, several_views.of_one_of_several),
     (torch_messages.MODIFIED, several_views.of_one_whose_base_was_written),

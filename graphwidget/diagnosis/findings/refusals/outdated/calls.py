@@ -9,11 +9,10 @@ from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals import roots
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
-from graphwidget.diagnosis.source.pytorch.custom_functions import functions
 from graphwidget.diagnosis.wording import short
 from graphwidget.model import Finding
 
-__all__ = ["of_element", "of_keyword", "of_legacy_function"]
+__all__ = ["of_element", "of_keyword"]
 
 _KEYWORD = re.compile(r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'")
 # Of `backward` and `autograd.grad`: the name then -> the name now.
@@ -100,21 +99,3 @@ def _tensor(value: ast.expr) -> ast.expr:
         if not isinstance(inner, ast.Attribute) or inner.attr not in ("data", "detach", "cpu"):
             return value
         value = inner.value
-
-
-def of_legacy_function(failure: Failure) -> Finding:
-    """``Scale()(x)`` where `forward` is no static method."""
-    read = source.names_read(failure.statement) if failure.statement is not None else set()
-    found = [one for one in functions(failure.record) if one.name in read]
-    name = found[0].name if len(found) == 1 else None
-    shown = f"`{name}`" if name else "This Function"
-    return failure.finding(
-        f"{shown} is written as Functions were until PyTorch 1.2.",
-        f"{shown} keeps what it needs on `self`, and is called as an object. Today `forward` and `backward` are static "
-        "methods of a class that is never made into an object; what they share is `ctx`.",
-        failure.fix(
-            "static_methods",
-            "Make both `@staticmethod`, with `ctx` in the place of `self` (`ctx.save_for_backward` for tensors), and "
-            f"call `{name or 'Function'}.apply(...)`.",
-        ),
-    )
