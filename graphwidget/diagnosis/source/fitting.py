@@ -17,17 +17,19 @@ from functools import lru_cache
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells, Spot
 from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.own_names import in_own_names
 from graphwidget.model import Fix, Record, TextEdit
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def with_display(record: Record, fix: Fix) -> Fix:
-    """The fix with the lines that show its edits."""
-    cells = Cells.of(record).texts
-    if not fix.edits or applied(cells, fix.edits) is None:
+    """The fix with its edits in the names of the program, and the lines that show them."""
+    cells = Cells.of(record)
+    if not fix.edits or applied(cells.texts, fix.edits) is None:
         return fix
-    return replace(fix, edit=text_edit.shown_in(cells, fix.edits))
+    edits = in_own_names(cells.texts, cells.files, fix.edits)
+    return replace(fix, edits=edits, edit=text_edit.shown_in(cells.texts, edits))
 
 
 def checked(record: Record, fix: Fix) -> Fix:

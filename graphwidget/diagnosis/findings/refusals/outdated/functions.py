@@ -34,7 +34,7 @@ def of_legacy_function(failure: Failure) -> Finding:
         return failure.finding(
             f"{shown} is called as an object, as Functions were until PyTorch 1.2.",
             f"The methods of {shown} are static, and what they share is `ctx`: no object of it is ever made.",
-            failure.fix("use_apply", f"Call `{name}.apply(...)`.", edits),
+            failure.fix("static_methods", f"Call `{name}.apply(...)`.", edits),
             cause=place,
         )
     return failure.finding(

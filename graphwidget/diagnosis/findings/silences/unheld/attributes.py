@@ -58,7 +58,7 @@ def _without_flag(statement: ast.stmt) -> str:
 
 
 def is_no_parameter(record: Record, line: Line, leaf: UnheldLeaf) -> Finding:
-    value, new = syntax.given(line.statement), f"{torch_nn(record)}.Parameter"
+    value, new = syntax.given(line.statement), f"{torch_nn(record, line.run)}.Parameter"
     return finding_of(
         named([leaf]),
         line.place,

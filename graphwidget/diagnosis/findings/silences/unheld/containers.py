@@ -80,8 +80,9 @@ def in_container(record: Record, lines: list[Line], leaves: list[UnheldLeaf]) ->
     of_parameters = all(parts_of(leaf.path)[-1].startswith("[") for leaf in leaves)
     deep = any(part.startswith("[") and after.startswith("[") for leaf in leaves for part, after in _pairs(leaf))
     kind = ("Parameter" if of_parameters else "Module") + ("Dict" if kinds == {"dict"} else "List")
-    new = f"{torch_nn(record)}.{kind}"
-    inner = f"{torch_nn(record)}.{'ParameterList' if of_parameters else 'ModuleList'}" if deep else ""
+    own_nn = torch_nn(record, lines[0].run if lines else None)
+    new = f"{own_nn}.{kind}"
+    inner = f"{own_nn}.{'ParameterList' if of_parameters else 'ModuleList'}" if deep else ""
     edits = [_registered(line, new, inner) for line in lines] if len(kinds) == 1 else []
     what = f"a {next(iter(kinds))}" if len(kinds) == 1 else "containers"
     if lines:
@@ -91,6 +92,7 @@ def in_container(record: Record, lines: list[Line], leaves: list[UnheldLeaf]) ->
         owners = {f"{one.class_name}.{one.name}" for leaf in leaves if (one := leaf.container) is not None}
         why = f"In {names(tuple(sorted(owners)))} they are in {what} of Python's."
     cause = lines[0].place if lines else None
+    an = "an" if new.startswith("nn") else "a"
     return finding_of(
         named(leaves),
         cause or leaves[0].place,
@@ -98,7 +100,7 @@ def in_container(record: Record, lines: list[Line], leaves: list[UnheldLeaf]) ->
         leaves,
         Fix(
             "register_modules",
-            f"Put them into an `{new}`: then `parameters()` has them, and `.to(device)` and `state_dict()` too.",
+            f"Put them into {an} `{new}`: then `parameters()` has them, and `.to(device)` and `state_dict()` too.",
             False,
             at(cause) if cause is not None else None,
             edits=tuple(edit for each in edits for edit in each) if all(edits) else (),

@@ -70,10 +70,12 @@ def classes_in(run: CellRun) -> list[ast.ClassDef]:
     return [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)] if tree is not None else []
 
 
-def torch_nn(record: Record) -> str:
-    """How the cells write `torch.nn`."""
+def torch_nn(record: Record, run: CellRun | None) -> str:
+    """How a text writes `torch.nn`: a file by its own imports, a cell by those of all cells."""
     imports = r"^\s*(?:from torch import (?:.*, *)?nn\b|import torch\.nn as nn\b)"
-    return "nn" if any(re.search(imports, run.source, re.M) for run in record.runs.values()) else "torch.nn"
+    alone = run is not None and run.file is not None
+    texts = [run.source] if run is not None and alone else [one.source for one in record.runs.values()]
+    return "nn" if any(re.search(imports, text, re.M) for text in texts) else "torch.nn"
 
 
 def finding_of(shown: tuple[str, ...], cause: Place, why: str, leaves: list[UnheldLeaf], fix: Fix) -> Finding:
