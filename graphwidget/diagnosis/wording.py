@@ -234,7 +234,7 @@ def root_name(call: BackwardCall) -> str:
     passed, _ = handed_to_call(call)
     if passed:
         return passed  # the receiver, in ``accelerator.backward(loss)``, is no tensor
-    if found and found[0] not in ("torch.autograd", "autograd"):
+    if found and source.last_name(found[0]) != "autograd":
         return found[0] if len(set(found)) == 1 else UNNAMED
     outputs = source.asked(text, "outputs") if call.api == "autograd.grad" else []
     if len(outputs) == 1:

@@ -148,7 +148,7 @@ def _grads_read(statement: ast.stmt) -> list[str]:
     """Tensors whose `.grad` a statement reads: `w` in ``w - w.grad``, none in ``torch.autograd.grad(y, x)``."""
     read = [n for n in ast.walk(statement) if isinstance(n, ast.Attribute) and n.attr == "grad"]
     found = [ast.unparse(node.value) for node in read if isinstance(node.ctx, ast.Load)]
-    return [name for name in dict.fromkeys(found) if name not in ("torch.autograd", "autograd")]
+    return [name for name in dict.fromkeys(found) if source.last_name(name) != "autograd"]
 
 
 def _of_no_leaf(failure: Failure, name: str, node: int | None) -> Finding:

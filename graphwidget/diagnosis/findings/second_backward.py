@@ -163,7 +163,8 @@ def _story(setting: Setting, block: Keeper | None) -> Iterator[str]:
         before = setting.made_before_the_inner_loop if passes is not None else not setting.made_in_same_pass
         once = "once, " if setting.in_loop and before and not iteration else ""
         module = f" by `{path}`" if (path := _module(setting)) else ""
-        yield f"`{carrier.name}` was built {once}in {where(made)}{module}{iteration}{_and_stored(record, carrier)}."
+        done = "written in place" if carrier.written is not None else "built"
+        yield f"`{carrier.name}` was {done} {once}in {where(made)}{module}{iteration}{_and_stored(record, carrier)}."
     by = f" {short(earlier.place.source)}" if carrier.path is None and earlier.place.source else ""
     spot = when(record, earlier.place) if passes is None else f"{where(earlier.place)}{passes.of_earlier}"
     yield f"{opening(earlier.n)}{by} ({spot}) freed what {node} had saved."

@@ -20,7 +20,7 @@ _OF_TORCH = frozenset(
 )
 _OTHERWISE = {"fabs": "abs"}
 _STACK = ast.Attribute(ast.Name("torch", ast.Load()), "stack", ast.Load())
-_PACKING = ("torch.tensor", "torch.as_tensor", "torch.Tensor", "torch.FloatTensor", "torch.from_numpy")
+_PACKING = ("tensor", "as_tensor", "Tensor", "FloatTensor", "from_numpy")
 # Functions of NumPy that torch has under the same name, and what is called otherwise there.
 _MAKING = frozenset({"zeros", "ones", "full", "empty"})
 _OF_NUMPY = (
@@ -125,7 +125,7 @@ def _in_torch(name: str) -> str:
 
 def _packed(call: ast.Call) -> ast.expr | None:
     """What a call makes a tensor of."""
-    return call.args[0] if ast.unparse(call.func) in _PACKING and len(call.args) == 1 else None
+    return call.args[0] if syntax.last_name(ast.unparse(call.func)) in _PACKING and len(call.args) == 1 else None
 
 
 class _Computing(ast.NodeTransformer):

@@ -87,7 +87,8 @@ def stacked(cell: int | None, text: str, statement: ast.stmt) -> tuple[str, Edit
     Of a list that is written there, a stack of stacks, in which numbers are made tensors. Empty where a list from
     elsewhere may hold numbers, or it is none.
     """
-    calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and ast.unparse(n.func) == "torch.tensor"]
+    calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)]
+    calls = [one for one in calls if source.last_name(ast.unparse(one.func)) == "tensor"]
     if len(calls) != 1 or len(calls[0].args) != 1:
         return "", ()
     dtype = next((ast.unparse(one.value) for one in calls[0].keywords if one.arg == "dtype"), "")

@@ -13,10 +13,11 @@ from functools import cached_property
 from graphwidget.diagnosis.reuse.graph_paths import Tensor, path_to_failure
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.reuse.stored import stored_at
+from graphwidget.diagnosis.reuse.writes_between import writes_between
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.paths import is_code, local
 from graphwidget.diagnosis.wording import at, spoken
-from graphwidget.model import Place, in_order
+from graphwidget.model import Place, Write, in_order
 
 __all__ = ["Carrier"]
 
@@ -53,9 +54,16 @@ class Carrier:
         return self._bound_at(self._made_at)
 
     @property
+    def written(self) -> Write | None:
+        """The write that gave it the old part's graph, in a tensor that is older; None: it was made with its graph."""
+        return next((write for write in self._writes if self.path in write.paths), None)
+
+    @property
     def _made_at(self) -> Place | None:
         """The line that made its node, in whatever function that was."""
         reuse = self.setting.reuse
+        if self.written is not None:
+            return self.written.place
         position = self._position(self.path) if self.path is not None else None
         position = self._entry if position is None else position
         place = reuse.graph.place_of(self.to_failure[position][0]) if position >= 0 else None
@@ -97,7 +105,13 @@ class Carrier:
         now = (owner.path for owner in reuse.graph.owners if (owner.node, owner.output_nr) == border)
         here, lasting = _written(now), setting.lasting(setting.carrier_names, here_at)
         still = tuple(path for path in lasting if path in here)
-        return still, here, lasting, reuse.unrun_paths, setting.carrier_names
+        written = _written(path for write in self._writes[:1] for path in write.paths)
+        return still, here, written, lasting, reuse.unrun_paths, setting.carrier_names
+
+    @cached_property
+    def _writes(self) -> list[Write]:
+        """The writes after the earlier call that lead to the old part, the one nearest to it first."""
+        return list(writes_between(self.setting.reuse, self.to_failure))
 
     @property
     def _older_names(self) -> tuple[str, ...]:

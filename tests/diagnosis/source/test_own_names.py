@@ -56,3 +56,10 @@ def test_what_only_ends_like_torch_stays() -> None:
     assert edited("own.torch.no_grad(); mytorch()\n", "import torch as th\nb\n") == (
         "import torch as th\nown.torch.no_grad(); mytorch()\nb\n"
     )
+
+
+def test_a_text_that_reads_torch_has_it_from_elsewhere() -> None:
+    text = "from common import *\nx = torch.ones(3)\nprint(x)\n"
+    assert edited("y = torch.stack([x])\n", text) == (
+        "from common import *\nx = torch.ones(3)\ny = torch.stack([x])\nprint(x)\n"
+    )

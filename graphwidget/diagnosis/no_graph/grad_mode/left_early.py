@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -43,8 +44,7 @@ class LeftEarly:
         """A block in place of the two statements: grad mode is as before it however it is left."""
         spot = at(place_of(self.run, self.off.lineno))
         switch = ast.unparse(self.off.value)
-        if switch.startswith("torch.set_grad_enabled("):
-            switch = "torch.no_grad()"
+        switch = re.sub(r"^((?:\w+\.)?)set_grad_enabled\(.*", r"\1no_grad()", switch)
         last = place_of(self.run, self.between[-1].lineno) if self.between else None
         text = f"Put what is between the two under `with {switch}:` ({where(place_of(self.run, self.off.lineno))} to "
         text += f"{where(last)}): however it is left, grad mode is then as it was before."

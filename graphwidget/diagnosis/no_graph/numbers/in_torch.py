@@ -104,10 +104,11 @@ def taken(nodes: Iterable[ast.AST]) -> str:
 
 def packed(node: ast.AST) -> ast.expr | None:
     """What a call makes a tensor of; None: it makes none."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
+    if not isinstance(node, ast.Call) or not node.args or in_numpy(node):
         return None
-    torch_own = ast.unparse(node.func.value) == "torch" and node.func.attr in PACKING
-    return node.args[0] if torch_own else None
+    by_module = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name)  # ``th.tensor(x)``
+    last = ast.unparse(node.func).rpartition(".")[2] if by_module else getattr(node.func, "id", None)
+    return node.args[0] if last in PACKING else None
 
 
 def may_be_array(node: ast.expr, arrays: Collection[str]) -> bool:

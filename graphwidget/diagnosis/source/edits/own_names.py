@@ -37,8 +37,10 @@ def in_own_names(texts: Mapping[int, str], files: Collection[int], edits: Edits)
         if cell is None or cell not in texts or not _PATH.search(edit.new):
             found.append(edit)
             continue
-        names = _imported([texts[cell]] if cell in files else [text for n, text in texts.items() if n not in files])
-        if "torch" not in names.values():
+        sharing = [texts[cell]] if cell in files else [text for n, text in texts.items() if n not in files]
+        names = _imported(sharing)
+        unseen = cell not in files and not names  # what imports it ran before the first cell that is known
+        if "torch" not in names.values() and not unseen and not any(map(_reads_torch, sharing)):
             edit = replace(edit, new=_with_names(edit.new, names))
             if _PATH.search(edit.new) and (first := _import(cell, texts[cell])) is not None:
                 imports[cell] = first
@@ -57,6 +59,11 @@ def _imported(texts: Iterable[str]) -> dict[str, str]:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found |= {f"{node.module}.{one.name}": one.asname or one.name for one in node.names}
     return {whole: name for whole, name in found.items() if whole.split(".")[0] == "torch"}
+
+
+def _reads_torch(text: str) -> bool:
+    """Whether a text has the name from elsewhere: of cells that ran before, or by ``from common import *``."""
+    return any(isinstance(node, ast.Name) and node.id == "torch" for node in syntax.nodes_of(text))
 
 
 def _with_names(code: str, names: Mapping[str, str]) -> str:

@@ -91,6 +91,7 @@ def element(text: str) -> str | None:
     return next((ast.unparse(one) for one in targets if isinstance(one, ast.Subscript)), None)
 
 
+_AT_INDICES = ("index_", "scatter", "masked_")  # what they write is their last argument
 _INIT = ("init.", "nn.init.", "torch.nn.init.")  # its functions modify their argument, also those without an underscore
 
 
@@ -193,6 +194,7 @@ def values_written(statement: ast.stmt, last: str | None = None) -> list[ast.exp
             continue
         given = [one for one in call.args if not isinstance(one, ast.Constant)]
         method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        given = given[-1:] if method.startswith(_AT_INDICES) else given
         named = all(isinstance(one, (ast.Name, ast.Attribute)) for one in given)
         (scales if method in ("mul_", "div_") and named else found).extend(given)
     return found or scales

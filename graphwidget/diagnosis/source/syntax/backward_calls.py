@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from graphwidget.diagnosis.source.syntax.names import calls_in, changed, names_in
+from graphwidget.diagnosis.source.syntax.names import calls_in, changed, last_name, names_in
 from graphwidget.diagnosis.source.syntax.statements import beginning_at, parse
 
 
@@ -29,7 +29,7 @@ def backward_root(line: str) -> str | None:
     call = first.value
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "backward":
         return None
-    if ast.unparse(call.func.value) not in ("torch.autograd", "autograd"):
+    if last_name(ast.unparse(call.func.value)) != "autograd":
         return ast.unparse(call.func.value) if not call.args else None
     root = call.args[0] if len(call.args) == 1 and not call.keywords else None
     if isinstance(root, (ast.List, ast.Tuple)):

@@ -84,7 +84,7 @@ class _Rewriting:
     def _asks(self, node: ast.AST) -> bool:
         called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
         imported = _has(self.failure, "from torch.autograd import")
-        return called in ("torch.autograd.grad", "autograd.grad") or (called == "grad" and imported)
+        return called.endswith("autograd.grad") or (called == "grad" and imported)
 
     def _without_flag(self, statement: ast.stmt) -> Edits | None:
         """``x.requires_grad_()`` and ``x = x.requires_grad_()`` left out: a transform needs no flags."""

@@ -226,7 +226,7 @@ def _transform(failure: Failure, message: str) -> tuple[str, Place | None]:
         for name in source.calls_in(statement) if statement is not None and not hasattr(statement, "body") else ():
             last = source.last_name(name)
             last = last if last in _TRANSFORMS else _made_by_transform(failure, name)
-            if last in _TRANSFORMS and not name.startswith(("torch.autograd.grad", "autograd.grad")):
+            if last in _TRANSFORMS and not name.endswith("autograd.grad"):
                 found.append((last, sight.place))
     if named is not None:
         return named[1], next((place for last, place in found if last == named[1]), None)

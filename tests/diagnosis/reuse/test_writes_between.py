@@ -1,0 +1,47 @@
+"""A pass that writes its graph into what the next one reads: that tensor carries it, and the write is where to cut."""
+
+import pytest
+from told import findings_of
+
+SETUP = """net = nn.Linear(3, 4)
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+weights, batch = torch.ones(8), torch.rand(4, 3)
+class Memory:
+    def __init__(self): self.kept, self.parts = torch.ones(8), {'a': torch.ones(8)}
+    def tell(self, index, error):
+        self.kept[index] = error.abs()
+memory = Memory()
+"""
+LOOP = """for step in range(4):
+    index = torch.randint(0, 8, (4,))
+    error = net(batch).mean(1)
+    loss = ({read}[index] * error ** 2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    {write}
+"""
+
+
+@pytest.mark.parametrize(
+    "read, write, cut, line",
+    [
+        ("weights", "weights[index] = error.abs() + 1", "weights[index] = (error.abs() + 1).detach()", (2, 8)),
+        ("memory.kept", "memory.tell(index, error)", "self.kept[index] = error.abs().detach()", (1, 7)),
+        ("memory.parts['a']", "memory.parts['a'][:4] = error", "memory.parts['a'][:4] = error.detach()", (2, 8)),
+        ("weights", "weights.index_copy_(0, index, error)", "index_copy_(0, index, error.detach())", (2, 8)),
+        ("weights", "weights[:4].copy_(error)", "weights[:4].copy_(error.detach())", (2, 8)),
+        ("weights", "weights.mul_(0.9).add_(error.sum())", "weights.mul_(0.9).add_(error.sum().detach())", (2, 8)),
+    ],
+)
+def test_what_a_pass_writes_into_a_tensor_carries_its_graph(read: str, write: str, cut: str, line: tuple) -> None:
+    (found,) = findings_of(SETUP, LOOP.format(read=read, write=write))
+    assert found.kind == "second_backward" and found.carriers[0] == read and "written in place" in found.text
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == line
+    fix = found.fixes[0]
+    assert fix.id == "detach" and fix.verified and cut in fix.edit[1]
+
+
+def test_a_state_that_is_made_anew_is_built_and_not_written() -> None:
+    (found,) = findings_of(SETUP, LOOP.format(read="weights", write="weights = weights + error.sum()"))
+    assert "weights" in found.carriers and "was built in" in found.text
