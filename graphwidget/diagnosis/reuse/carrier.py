@@ -106,7 +106,8 @@ class Carrier:
         here, lasting = _written(now), setting.lasting(setting.carrier_names, here_at)
         still = tuple(path for path in lasting if path in here)
         written = _written(path for write in self._writes[:1] for path in write.paths)
-        return still, here, written, lasting, reuse.unrun_paths, setting.carrier_names
+        handed = _written(o.path for o in reuse.graph.owners if o.node in reuse.handed_on and o.kind != "out")
+        return still, here, written, handed, lasting, reuse.unrun_paths, setting.carrier_names
 
     @cached_property
     def _writes(self) -> list[Write]:

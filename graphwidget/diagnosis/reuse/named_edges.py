@@ -57,9 +57,9 @@ class NamedEdges:
         return tuple(found)
 
     def carried(self) -> Iterator[NamedEdge]:
-        """The edges from nodes made after the earlier call to tensors made before it."""
-        seq, since = self.graph.seq, self.setting.reuse.earlier.newest_seq
-        return (one for one in self.all if seq[one.tensor] < since <= seq[one.user])
+        """The edges from nodes of the later call's pass to tensors made before it."""
+        before = self.setting.reuse.is_from_before
+        return (one for one in self.all if before(one.tensor) and not before(one.user))
 
     def read_at(self, place: Place) -> Iterator[NamedEdge]:
         """The edges of a line, in all its runs, and of the functions that it called."""

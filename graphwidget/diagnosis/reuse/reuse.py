@@ -8,11 +8,12 @@ and the recorded calls. Facts that need the text of the program are in `setting`
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from graphwidget.diagnosis.reuse.graph_paths import path_to_failure
+from graphwidget.diagnosis.reuse.passes.before import in_earlier_pass
 from graphwidget.diagnosis.source.pytorch.optimizers import is_below, optimized_paths
 from graphwidget.diagnosis.wording import handed_to_call
 from graphwidget.engine.what_if import reachable
@@ -235,23 +236,44 @@ class Reuse:
 
     @cached_property
     def unrun(self) -> frozenset[int]:
-        """Nodes that existed at the earlier call, were not reached by it, and lead the later one into the old part.
+        """Nodes that the earlier call did not reach, made before the later pass, that lead this into the old part.
 
-        ``h`` was updated once more after the loss had been made.
+        ``h`` was updated once more after the loss had been made, or after the call.
         """
-        unrun = {i for i in self.new if 0 <= self.graph.seq[i] < self.earlier.newest_seq}
+        unrun = {i for i in self.new if self.is_from_before(i)}
         if self.earlier.graph is None or not unrun:
             return frozenset()
         border = {to for i in self.new - unrun for to in self.graph.next(i) if to in unrun}
         return frozenset(i for i in border if reachable(self.graph, [i]) & self.old)
 
+    def is_from_before(self, index: int) -> bool:
+        """Whether a node was made before the pass of the later call: up to the earlier call, or in a pass before.
+
+        Where the passes are not known, those that are older than the earlier call.
+        """
+        if 0 <= self.graph.seq[index] < self.earlier.newest_seq:
+            return True
+        place = self.graph.place_of(index)
+        return place is not None and self._is_earlier(place)
+
+    @cached_property
+    def _is_earlier(self) -> Callable[[Place], bool]:
+        return in_earlier_pass(self.record, self.later.place)
+
+    @property
+    def handed_on(self) -> frozenset[int]:
+        """Those of them that were made after the earlier call: ``self.mem = h.mean()``."""
+        return frozenset(i for i in self.unrun if self.graph.seq[i] >= self.earlier.newest_seq)
+
     @cached_property
     def unrun_paths(self) -> tuple[str, ...]:
-        """Names, at the earlier call, of tensors that it did not reach and on which the later one builds."""
+        """Names, then or now, of tensors that the earlier call did not reach and on which the later one builds."""
         before = self.earlier.graph
         uids = {self.graph.uid[i] for i in self.unrun}
         owners = before.owners if before is not None else ()
-        return tuple(o.path for o in owners if o.kind != "out" and before is not None and before.uid[o.node] in uids)
+        then = [o.path for o in owners if o.kind != "out" and before is not None and before.uid[o.node] in uids]
+        now = [o.path for o in self.graph.owners if o.kind != "out" and o.node in self.unrun]
+        return tuple(dict.fromkeys((*then, *now)))
 
     def uses_by(self, call: BackwardCall) -> list[Place]:
         """Places at which nodes of a call's own part were made that lead into the old part."""

@@ -21,12 +21,11 @@ def writes_between(reuse: Reuse, way: tuple[Tensor, ...]) -> Iterator[Write]:
     way
         The path from the later call's root to the node that failed.
     """
-    graph, later = reuse.graph, reuse.later.place
+    graph = reuse.graph
     made = {number: write for write in reuse.record.writes for number in write.made}
     for index, _ in reversed(way):
         write = made.get(graph.seq[index]) if index in reuse.new else None
-        in_later_pass = write is None or (write.place.run, write.place.iteration) == (later.run, later.iteration)
-        if write is not None and not in_later_pass and write.after_calls > reuse.earlier.n:
+        if write is not None and write.after_calls > reuse.earlier.n and reuse.is_from_before(index):
             yield write
 
 

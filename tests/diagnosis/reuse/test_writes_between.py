@@ -42,6 +42,45 @@ def test_what_a_pass_writes_into_a_tensor_carries_its_graph(read: str, write: st
     assert fix.id == "detach" and fix.verified and cut in fix.edit[1]
 
 
-def test_a_state_that_is_made_anew_is_built_and_not_written() -> None:
+HANDED = """class Agent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.enc, self.mem, self.stats = nn.Linear(3, 4), 0.0, {"mean": 0.0}
+    def forward(self, x):
+        return torch.tanh(self.enc(x)) + self.mem + self.stats["mean"]
+    def remember(self, h):
+        KEEP
+agent = Agent()
+opt = torch.optim.SGD(agent.parameters(), lr=0.01)
+"""
+RUN = """def run():
+    for step in range(4):
+        h = agent(torch.rand(5, 3))
+        loss = h.pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        agent.remember(h)
+run()
+"""
+
+
+@pytest.mark.parametrize(
+    "keep, carrier, cut",
+    [
+        ("self.mem = h.mean(0, keepdim=True)", "agent.mem", "self.mem = h.detach().mean(0, keepdim=True)"),
+        ("m = h.mean(); self.stats['mean'] = m", "agent.stats['mean']", "m = h.detach().mean()"),
+    ],
+)
+def test_what_a_method_makes_after_the_call_carries_the_graph_of_the_pass(keep: str, carrier: str, cut: str) -> None:
+    (found,) = findings_of(HANDED.replace("KEEP", keep), RUN)
+    assert found.kind == "second_backward" and found.carriers[0] == carrier
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 8)
+    fix = found.fixes[0]
+    assert fix.id == "detach" and fix.verified and cut in fix.edit[1]
+
+
+def test_a_variable_that_a_line_behind_the_call_makes_is_stored_detached() -> None:
     (found,) = findings_of(SETUP, LOOP.format(read="weights", write="weights = weights + error.sum()"))
-    assert found.carriers and "was built in" in found.text
+    assert found.carriers[0] == "weights" and "was built in In[2], line 8" in found.text
+    assert found.fixes[0].verified and found.fixes[0].edit[1] == "+ weights = (weights + error.sum()).detach()"

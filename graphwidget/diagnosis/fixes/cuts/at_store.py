@@ -101,7 +101,7 @@ def _put_detached(context: CuttingContext, use: Use, path: str, gone: frozenset[
 def _is_stored_after(context: CuttingContext, use: Use, path: str) -> bool:
     """Whether the carrier got this name after the earlier call had begun."""
     before, now = context.reuse.earlier.graph, context.reuse.graph
-    carriers = {now.uid[i] for i in context.reuse.boundary}
+    carriers = {now.uid[i] for i in context.reuse.unrun or context.reuse.boundary}
     named = [{o.path for o in g.owners if g.uid[o.node] in carriers} if g is not None else set() for g in (before, now)]
     then, there = ({name for name in some if use.means(path, name)} for some in named)
     return before is not None and bool(there) and not then

@@ -69,7 +69,7 @@ def edges(context: CuttingContext, use: Use, paths: Collection[str] = ()) -> fro
     paths
         Of the state, as the statement writes them. Empty: all.
     """
-    graph, since = context.reuse.graph, context.reuse.earlier.newest_seq
+    graph = context.reuse.graph
     named: dict[int, NamedEdge] = {one.edge: one for one in context.later_edges().all}
     made_here = set(paths or use.paths) <= set(source.targets(use.statement))
     read = source.names_read(use.statement)
@@ -77,7 +77,7 @@ def edges(context: CuttingContext, use: Use, paths: Collection[str] = ()) -> fro
     for user in _made_by(context, use.spot):
         for edge in range(graph.edge_start[user], graph.edge_start[user + 1]):
             tensor = graph.edge_to[edge]
-            if not 0 <= graph.seq[tensor] < since:
+            if not context.reuse.is_from_before(tensor):
                 continue
             known = named.get(edge)
             same = known is not None and any(use.means(p, name) for p in paths or use.paths for name in known.names)
