@@ -68,8 +68,8 @@ run()
 @pytest.mark.parametrize(
     "keep, carrier, cut",
     [
-        ("self.mem = h.mean(0, keepdim=True)", "agent.mem", "self.mem = h.detach().mean(0, keepdim=True)"),
-        ("m = h.mean(); self.stats['mean'] = m", "agent.stats['mean']", "m = h.detach().mean()"),
+        ("self.mem = h.mean(0, keepdim=True)", "agent.mem", "self.mem = h.mean(0, keepdim=True).detach()"),
+        ("m = h.mean(); self.stats['mean'] = m", "agent.stats['mean']", "self.stats['mean'] = m.detach()"),
     ],
 )
 def test_what_a_method_makes_after_the_call_carries_the_graph_of_the_pass(keep: str, carrier: str, cut: str) -> None:
