@@ -87,6 +87,8 @@ class Account:
     steady
         Leaves to which each call before the failing one, of the line that failed then, gave a gradient, if there were
         at least two.
+    starved
+        Parameters of optimizers for which no step found a gradient.
     moved
         What steps of optimizers, or the same by hand, have modified.
     held_bytes
@@ -114,6 +116,7 @@ class Account:
     reached: tuple[str, ...] = ()
     reached_later: tuple[str, ...] = ()
     steady: tuple[str, ...] = ()
+    starved: tuple[str, ...] = ()
     moved: tuple[str, ...] = ()
     held_bytes: int = 0
     losses: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -184,6 +187,7 @@ def account_of(
         reached=_reached(good),
         reached_later=_reached(call for call in good if call.n >= failing),
         steady=_steady(record.calls, failing),
+        starved=tuple(sorted({path for one in record.starved for path in one.paths})),
         moved=tuple(sorted({path for write in moving for path in write.paths})),
         held_bytes=held_bytes,
         losses=losses or {},

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from graphwidget.diagnosis.fixes import CHOICES
 from graphwidget.diagnosis.source.paths import local
+from graphwidget.diagnosis.wording import spoken
 from graphwidget.model import BackwardCall, Finding, Fix, TextEdit, Trial, bytes_text
 from graphwidget.trials.account import Account, Raised
 from graphwidget.trials.cut_findings import failed_by_a_cut
@@ -202,7 +203,8 @@ def _still_there(before: Account, after: Account, finding: Finding, call: Backwa
     else:
         gone = after.findings.get(finding.kind, 0) < before.findings.get(finding.kind, 0)
     if gone:
-        return ""
+        still = finding.tensor is not None and all(finding.tensor in map(spoken, a.starved) for a in (before, after))
+        return f"`{finding.tensor}` still gets no gradient" if finding.kind == "silent" and still else ""
     now = after.headlines.get(finding.kind, finding.headline)
     return f"{'it stays wrong' if now == finding.headline else 'then this is wrong'}: {now}"
 

@@ -49,6 +49,14 @@ def test_its_own_error_must_be_gone():
     assert tried.ok is False and tried.why.startswith("raised RuntimeError: Trying to backward")
 
 
+def test_what_got_no_gradient_must_get_one():
+    finding = replace(FINDING, kind="silent", severity="warning", tensor="net.bias")
+    before = Account(ran=5, findings={"silent": 1}, headlines={"silent": "…"}, starved=("fit:net.bias", "net.weight"))
+    after = replace(AFTER, starved=("fit:net.bias",))
+    assert judged(after, before, finding, call=None).why == "`net.bias` still gets no gradient"
+    assert judged(replace(AFTER, starved=("net.weight",)), before, finding, call=None).ok is True
+
+
 def test_another_error_is_no_success():
     name = Raised(1, "NameError", "name 'h' is not defined", "train.py:8")
     assert judged(replace(AFTER, errors=(name,))).why == "raised NameError: name 'h' is not defined (train.py:8)"

@@ -21,6 +21,7 @@ from graphwidget.diagnosis.source.dataflow.called import (
     objects_of,
 )
 from graphwidget.diagnosis.source.dataflow.elements import element_names, is_element
+from graphwidget.diagnosis.source.paths import local, steps
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.model import INTO_A_LEAF, INTO_A_TENSOR, CellRun, Record
 
@@ -122,8 +123,23 @@ def _in_text(record: Record, path: str) -> list[Cut] | None:
     for cut in _cuts_from(list(_first_uses(record, path)), Cells.of(record).latest):
         if cut is None:
             return None
+        if _reads_other_parts(cut.statement, local(path)):
+            continue
         found.setdefault((cut.run.run, cut.statement.lineno), cut)
     return sorted(found.values(), key=lambda cut: (cut.by in _OF_INDICES, cut.statement.lineno))
+
+
+def _reads_other_parts(statement: ast.stmt, path: str) -> bool:
+    """Whether a statement reads only other parts of a parameter's object: ``v.f[0].weight`` for ``v.f[4].bias``."""
+    own = steps(path)
+    inside = {id(node.value) for node in ast.walk(statement) if isinstance(node, (ast.Attribute, ast.Subscript))}
+    chains = [
+        steps(ast.unparse(node))
+        for node in ast.walk(statement)
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and id(node) not in inside
+    ]
+    read = [chain for chain in chains if chain[:1] == own[:1]]
+    return bool(read) and all(any(a != b for a, b in zip(chain, own)) for chain in read)
 
 
 def _cuts_from(queue: list[Use], latest: list[CellRun]) -> Iterator[Cut | None]:

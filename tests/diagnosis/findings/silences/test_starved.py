@@ -1,6 +1,6 @@
 """Parameters that no backward has given a gradient, and the line that cuts off what is computed from them."""
 
-from told import findings_of
+from told import findings_of, said
 
 LOOP = "for _ in range(3):\n    opt.zero_grad()\n    {}\n    loss.backward()\n    opt.step()"
 NET = (
@@ -57,3 +57,27 @@ def test_a_choice_is_passed_straight_through() -> None:
     net = NET.replace("self.proj(x)\n", "torch.ones(2)[self.proj(x).argmax(1)][:, None]\n")
     (found,) = findings_of(net, MADE, LOOP.format("out, feat = net(x)\n    loss = (out * feat).sum()"))
     assert found.fixes[0].id == "straight_through" and "`net.proj.weight`" in found.text
+
+
+def test_a_line_that_reads_another_part_of_the_object_cuts_nothing_off() -> None:
+    setup = (
+        "from torch.func import grad, vmap\n"
+        "class V(nn.Module):\n"
+        "    def __init__(s):\n"
+        "        super().__init__()\n"
+        "        s.f = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))\n"
+        "    def forward(s, x): return s.f(x).squeeze(-1)\n"
+        "v = V()\nopt = torch.optim.SGD(v.parameters(), lr=0.1)\n"
+        "first = v.f[0].weight.detach().clone()\n"
+    )
+    loop = (
+        "for step in range(4):\n"
+        "    opt.zero_grad()\n"
+        "    vmap(lambda x: grad(v)(x))(torch.rand(5, 2)).pow(2).sum().backward()\n"
+        "    opt.step()\n"
+    )
+    assert said(setup, loop) == []
+    cut = setup.replace(
+        "return s.f(x).squeeze(-1)", "return s.f[:2](x).sum(-1) + s.f[2](s.f[:2](x)).detach().squeeze(-1)"
+    )
+    assert any("v.f[2]" in one for one in said(cut, loop.replace("vmap(lambda x: grad(v)(x))", "v")))
