@@ -17,10 +17,10 @@ def test_the_lecture_runs(open_notebook, shots, name):
     notebook = open_notebook(lecture=name)
     notebook.page.set_viewport_size(WIDE)
     notebook.command("application:toggle-left-area")
+    notebook.run_all()
     for k, cell in enumerate(cells):
         if cell.kind != "code":
             continue
-        notebook.run_cell(k)
         raises = "raises-exception" in cell.tags
         assert any(output["output_type"] == "error" for output in notebook.outputs(k)) == raises, cell.source
         if raises:
