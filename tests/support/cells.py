@@ -58,12 +58,12 @@ class Notebook:
         self.number = 0
         self.errors: list[BaseException] = []
 
-    def run(self, source: str, filename: str | None = None) -> BaseException | None:
-        """Run a cell; returns what it raised."""
+    def run(self, source: str, filename: str | None = None, cell_id: str | None = None) -> BaseException | None:
+        """Run a cell, or one that ran before (`cell_id`) again; returns what it raised."""
         self.number += 1
         filename = filename or f"<cell {self.number}>"
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-        self.tracker.begin_cell(self.number, source, filename=filename, cell_id=f"id{self.number}")
+        self.tracker.begin_cell(self.number, source, filename=filename, cell_id=cell_id or f"id{self.number}")
         error: BaseException | None = None
         try:
             exec(compile(source, filename, "exec"), self.namespace)

@@ -258,7 +258,7 @@ class Reuse:
 
     @cached_property
     def _is_earlier(self) -> Callable[[Place], bool]:
-        return in_earlier_pass(self.record, self.later.place)
+        return in_earlier_pass(self.record, self.earlier.place, self.later.place)
 
     @property
     def handed_on(self) -> frozenset[int]:

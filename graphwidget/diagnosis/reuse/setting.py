@@ -212,7 +212,7 @@ class Setting:
             and any(_same_operations(graph, i, one) for one in handed)
         ]
         first = reuse.carrier_place
-        if self._renewed:
+        if self._renewed or reuse.handed_on:  # what a pass makes behind its call it makes for the next one
             return True
         if first is None:
             return False

@@ -1,7 +1,10 @@
 """A pass that writes its graph into what the next one reads: that tensor carries it, and the write is where to cut."""
 
 import pytest
+from cells import Notebook
 from told import findings_of
+
+from graphwidget.diagnosis.diagnose import diagnose
 
 SETUP = """net = nn.Linear(3, 4)
 opt = torch.optim.SGD(net.parameters(), lr=0.01)
@@ -84,3 +87,22 @@ def test_a_variable_that_a_line_behind_the_call_makes_is_stored_detached() -> No
     (found,) = findings_of(SETUP, LOOP.format(read="weights", write="weights = weights + error.sum()"))
     assert found.carriers[0] == "weights" and "was built in In[2], line 8" in found.text
     assert found.fixes[0].verified and found.fixes[0].edit[1] == "+ weights = (weights + error.sum()).detach()"
+
+
+def test_what_a_cell_left_for_its_next_run_is_cut_before_that_uses_it() -> None:
+    notebook = Notebook()
+    notebook.run(
+        "from torch import nn\nnet = nn.Linear(3, 4)\nopt = torch.optim.SGD(net.parameters(), lr=0.01)\nbase = torch.zeros(())"
+    )
+    step = (
+        "out = net(torch.rand(5, 3)).mean(1)\nloss = (out - base).pow(2).mean()\nopt.zero_grad()\nloss.backward()\n"
+        "opt.step()\nbase = 0.9 * base + 0.1 * out.mean()"
+    )
+    assert notebook.run(step, cell_id="step") is None and notebook.run(step, cell_id="step") is not None
+    (found,) = diagnose(notebook.tracker.record())
+    assert found.carriers[0] == "base" and found.cause is not None and found.cause.line == 6
+    fix = found.fixes[0]
+    assert fix.id == "detach" and fix.verified
+    assert fix.edit == ("+ base = base.detach()", "  loss = (out - base).pow(2).mean()"), (
+        "not before `base` is made anew"
+    )

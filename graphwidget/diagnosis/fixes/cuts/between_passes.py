@@ -20,7 +20,7 @@ from graphwidget.diagnosis.source.cells import Spot
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.source.tensor_or_not import when_tensor
-from graphwidget.diagnosis.wording import at, outer_at, short, source_line, spoken
+from graphwidget.diagnosis.wording import at, lines_of, outer_at, short, source_line, spoken
 from graphwidget.model import BackwardCall, TextEdit
 
 __all__ = ["after_call", "between_passes"]
@@ -54,7 +54,7 @@ def between_passes(context: CuttingContext) -> Iterator[Cut]:
             where_to = f"In[{place[0]}], line {place[1]}"
             edits = text_edit.insert_after(place[0], context.text(place), place[1], lines)
             sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} after {where_to}."
-            gone = _cut_after_call(context, carried, some)
+            gone = _cut_after_call(context, [one for one in carried if not _is_made_behind(context, place, one)], some)
             yield Cut(sentence, place, edits, gone, sure=context.detaching.sure(some))
     yield from stored_before_call(context, state)
     yield from before_use(context, state)
@@ -77,6 +77,18 @@ def _cut_after_call(context: CuttingContext, carried: Collection[NamedEdge], pat
         if (one.names if one.names <= names else names) <= gone:
             found.add(one.edge)
     return frozenset(found)
+
+
+def _is_made_behind(context: CuttingContext, place: Spot, carried: NamedEdge) -> bool:
+    """Whether a line made a tensor that stands behind a line of its function: what that line detaches comes before."""
+    made = context.reuse.graph.place_of(carried.tensor)
+    spots = lines_of(made) if made is not None else []
+    # By its text: a cell that ran again has a new number.
+    here, function = context.text(place), context.setting.function_of(place)[1]
+    return any(
+        one[1] > place[1] and context.text(one) == here and context.setting.function_of(one)[1] == function
+        for one in spots
+    )
 
 
 def _handed_over(context: CuttingContext, place: Spot, carried: Collection[NamedEdge]) -> Iterator[Cut]:

@@ -75,6 +75,8 @@ def edges(context: CuttingContext, use: Use, paths: Collection[str] = ()) -> fro
     read = source.names_read(use.statement)
     found = set[int]()
     for user in _made_by(context, use.spot):
+        if context.reuse.is_from_before(user):
+            continue
         for edge in range(graph.edge_start[user], graph.edge_start[user + 1]):
             tensor = graph.edge_to[edge]
             if not context.reuse.is_from_before(tensor):
