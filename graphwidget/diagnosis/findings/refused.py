@@ -26,6 +26,7 @@ from graphwidget.diagnosis.findings.refusals import (
 from graphwidget.diagnosis.findings.refusals.checks import checks
 from graphwidget.diagnosis.findings.refusals.gradients import assigned, complex_roots, without_formula
 from graphwidget.diagnosis.findings.refusals.leaves import copied, written
+from graphwidget.diagnosis.findings.refusals.leaves.flags_in_loops import frozen_where_made
 from graphwidget.diagnosis.findings.refusals.no_tensors import no_tensors
 from graphwidget.diagnosis.findings.refusals.optimizers import empty, scaler, sparse
 from graphwidget.diagnosis.findings.refusals.outdated import calls, functions
@@ -79,10 +80,12 @@ def _flag_of_no_leaf(failure: Failure) -> Finding | None:
     cut, made = f"{name} = {new}", failure.made(failure.computed(name))
     # Another value of a loop's variable, or of what a module computes again, changes nothing where the old one is kept.
     alone = name.isidentifier() and name not in source.loop_names(failure.cell)
+    frozen = frozen_where_made(failure, name) if found[2] == "False" and not alone else None
     return failure.finding(
         f"`{name}` is no leaf.",
         f"`{name}` was computed{made}, from what requires grad. So it does, too. Only a leaf's flag can be changed.",
-        failure.fix(
+        frozen
+        or failure.fix(
             "detach",
             f"Cut it off: `{cut}`." if alone else f"Use `{new}` where it is read.",
             failure.rewritten(cut) if alone else (),

@@ -37,7 +37,8 @@ def around_the_call(origins: Origins, call: BackwardCall, root: ast.expr, spot: 
         if run is None or (switch is None and not sight.decorators and not sight.forward_of):
             continue
         if switch is None and not sight.decorators:
-            return _inside_a_forward(call, name, sight.forward_of, scene.sights[depth + 1 :])
+            own_grad = _grad_of_its_own(origins.values.runs[spot.at], spot.line)
+            return _inside_a_forward(call, name, sight.forward_of, scene.sights[depth + 1 :], own_grad)
         line = _line_of(switch) if switch is not None else sight.place.line or 0
         if switch is not None and isinstance(switch.outer, ast.FunctionDef):
             text = f"`@{switch.text}` of `{switch.outer.name}`"
@@ -99,7 +100,9 @@ def _makes_leaf(statement: ast.stmt) -> bool:
     )
 
 
-def _inside_a_forward(call: BackwardCall, name: str, function: str, outer: Sequence[Sight]) -> Cause:
+def _inside_a_forward(
+    call: BackwardCall, name: str, function: str, outer: Sequence[Sight], own_grad: text_edit.Edits
+) -> Cause:
     """The `forward` of a custom Function is around a call: that runs without grad mode."""
     place = outer[0].place if outer else None
     applied = f" (applied in {where(place)})" if place is not None else ""
@@ -107,12 +110,14 @@ def _inside_a_forward(call: BackwardCall, name: str, function: str, outer: Seque
     words = (
         f"Compute `{name}` and its gradient under `with torch.enable_grad():`, from an input that requires grad there: "
         f"`{given} = {given}.clone().requires_grad_(True)`. Or call it without `{function}`."
+        if not own_grad
+        else f"Compute `{name}` and its gradient under `with torch.enable_grad():`, whatever is around it."
     )
     return Cause(
         f"Grad mode is off where {short(call.place.source)} runs: the `forward` of the custom Function `{function}`"
         f"{applied} is around it. PyTorch runs a `forward` without a graph, as its `backward` stands for that. "
         f"`{name}` was computed there.",
-        Fix("remove_no_grad", words, False, line_of(call.place)),
+        Fix("remove_no_grad", words, False, line_of(call.place), edits=own_grad),
         call.place,
     )
 
