@@ -175,7 +175,8 @@ def _classify(node: ast.stmt, lines: list[str]) -> Statement | None:
         calls = True
         name = part.func.attr if isinstance(part.func, ast.Attribute) else ""
         if name == "step" or re.search(r"[^_]_$", name):
-            sure, optimizer = True, optimizer or name == "step"
+            # What ``states[t + 1] = env.step(states[t])`` writes to is its target: no step of an optimizer does that.
+            sure, optimizer = True, optimizer or (name == "step" and not written)
             written.append(part.func)
             through.append(part.func)  # `w.data.mul_(2)`
             given += part.args  # `init.zeros_(w.data)` writes, `k.copy_(w.data)` reads

@@ -424,3 +424,15 @@ def test_all_names_of_one_memory_are_known(notebook):
     write = notebook.tracker.writes[-1]
     assert len(write.paths) == len(write.storages) == 2
     assert {"a", "b", "c"} <= {*write.paths, *write.others} and not {*write.paths} & {*write.others}
+
+
+def test_a_line_that_stores_what_a_step_returned_is_no_step_of_an_optimizer(notebook):
+    notebook.run(
+        "class Arm:\n    def step(self, s): return (s * w).tanh()\n"
+        "w = torch.ones(4, requires_grad=True)\narm, path = Arm(), torch.zeros(4, 4)\n"
+        "for t in range(3):\n    path[t + 1] = arm.step(path[t])"
+    )
+    writes = notebook.tracker.record().writes
+    assert [(one.by, one.optimizer, one.paths, len(one.made)) for one in writes] == [
+        ("path[t + 1] = arm.step(path[t])", False, ("path",), 1)
+    ] * 3
