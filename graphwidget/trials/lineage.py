@@ -25,6 +25,7 @@ from graphwidget.model import (
     MeasuredEmptied,
     MeasuredFrozen,
     MeasuredHook,
+    MeasuredJoined,
     MeasuredLate,
     MeasuredLeaf,
     MeasuredNonFinite,
@@ -147,6 +148,7 @@ def _read(fields: Mapping[str, Any]) -> Lineage:
         tuple(map(_constant, fields["constants"])),
         tuple(map(_unpacked, fields["unpacked"])),
         tuple(map(_frozen, fields["held_frozen"])),
+        tuple(map(_joined, fields["joined"])),
     )
 
 
@@ -181,6 +183,11 @@ def _unpacked(one: Mapping[str, Any]) -> MeasuredUnpacked:
 def _frozen(one: Mapping[str, Any]) -> MeasuredFrozen:
     lines = {name: _lines(one, name) for name in ("lines", "stepped")}
     return MeasuredFrozen(**{**one, **lines, "paths": tuple(one["paths"])})
+
+
+def _joined(one: Mapping[str, Any]) -> MeasuredJoined:
+    lines = (_lines(one, name) for name in ("lines", "made", "stepped"))
+    return MeasuredJoined(*lines, tuple(one["paths"]))
 
 
 def _cuts(found: list[Mapping[str, Any]]) -> tuple[MeasuredCut, ...]:

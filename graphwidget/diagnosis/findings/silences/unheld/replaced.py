@@ -21,7 +21,7 @@ from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, where
 from graphwidget.model import CellRun, Finding, Fix, Record, UnheldLeaf
 
-__all__ = ["given_of", "is_of", "made_too_early", "optimizers_made", "replaced_at", "takes_all"]
+__all__ = ["given_of", "is_of", "made_too_early", "modules_of", "optimizers_made", "replaced_at", "takes_all"]
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)
 _ALL_OF = ("parameters", "named_parameters")
@@ -36,10 +36,10 @@ def optimizers_made(record: Record) -> list[Line]:
         for one in ast.walk(tree) if tree is not None else ():
             if isinstance(one, _SIMPLE) and OPTIMIZER.search(ast.unparse(one)):
                 found.append(Line(run, one))
-    return [line for line in found if _modules_of(line)]
+    return [line for line in found if modules_of(line)]
 
 
-def _modules_of(line: Line) -> tuple[str, ...]:
+def modules_of(line: Line) -> tuple[str, ...]:
     """The modules whose `parameters()` the optimizers of a statement are made of."""
     return tuple(dict.fromkeys(name for given in given_of(line) for name in _modules_in(given)))
 
@@ -115,7 +115,7 @@ def made_too_early(record: Record, maker: Line | None, leaves: list[UnheldLeaf])
     owner = next(iter(syntax.targets(maker.statement)), "") if maker is not None else ""
     orphaned = any(leaf.orphans for leaf in leaves)
     replacing = replaced_at(record, maker, shown, again=orphaned)
-    modules = _modules_of(maker) if maker is not None else ()
+    modules = modules_of(maker) if maker is not None else ()
     module = next((one for one in modules if any(_leads_through(leaf, one) for leaf in shown)), next(iter(modules), ""))
     held = f"the parameters that `{module}` had" if module else "parameters"
     if replacing is not None:
