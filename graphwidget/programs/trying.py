@@ -192,7 +192,9 @@ class _Watch:
         if self._mode is None:
             return Lineage(call)
         measured = self._mode.measured(call, outputs, frames, inputs)
-        return replace(measured, hooks=self._hooks.found(), unpacked=self._unpacked.found(), joined=self._joined.found())
+        return replace(
+            measured, hooks=self._hooks.found(), unpacked=self._unpacked.found(), joined=self._joined.found()
+        )
 
     def _by_place(self, tracker: Any) -> dict[str, list[float]]:
         found: dict[str, list[float]] = {}

@@ -13,6 +13,7 @@ from typing import Any
 from graphwidget.diagnosis.diagnose import (
     diagnose,
     may_have_constant_terms,
+    may_have_joined,
     may_have_other_unpacked,
     may_have_unrun_hooks,
 )
@@ -48,8 +49,9 @@ SECONDS = 10.0  # that it may take, if the program itself took less than a quart
 
 
 def wants_lineage(ran: Ran) -> bool:
-    """Whether another run may tell more: where values left the graph, what hooks did or did not, or what froze."""
-    return wants_cuts(ran) or wants_unpacked(ran) or may_have_unrun_hooks(ran.record) or ran.record.held_frozen
+    """Whether another run may tell more: where values left the graph, what hooks did, what froze, or what joined."""
+    hooks = wants_unpacked(ran) or may_have_unrun_hooks(ran.record)
+    return wants_cuts(ran) or hooks or ran.record.held_frozen or may_have_joined(ran.record)
 
 
 def wants_unpacked(ran: Ran) -> bool:

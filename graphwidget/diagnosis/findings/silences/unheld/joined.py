@@ -7,17 +7,17 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from graphwidget.diagnosis.findings.silences.unheld.leaves import Line, finding_of, named
-from graphwidget.diagnosis.findings.silences.unheld.replaced import given_of, modules_of
+from graphwidget.diagnosis.findings.silences.unheld.replaced import modules_of
 from graphwidget.diagnosis.no_graph.measured import run_of, statements
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.paths import root_of
 from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
-from graphwidget.diagnosis.wording import at, short, spoken, where
+from graphwidget.diagnosis.wording import at, spoken, where
 from graphwidget.model import Finding, Fix, MeasuredJoined, Record, TextLine, UnheldLeaf
 
-__all__ = ["came_later", "joined_at"]
+__all__ = ["came_later", "joined_at", "may_be_there"]
 
 
 class _Frame(NamedTuple):
@@ -37,6 +37,11 @@ class _Mended(NamedTuple):
     behind: Line
 
 
+def may_be_there(record: Record) -> bool:
+    """Whether another run, which watches what modules are given, may find which line put parameters there."""
+    return any(leaf.parameter and not leaf.waiting and leaf.container is None for leaf in record.unheld)
+
+
 def joined_at(record: Record, leaf: UnheldLeaf) -> MeasuredJoined | None:
     """What was measured of a leaf; None: nothing, or not which line it was."""
     every = record.lineage.joined if record.lineage is not None else ()
@@ -54,7 +59,8 @@ def came_later(record: Record, one: MeasuredJoined, leaves: list[UnheldLeaf]) ->
         maker = None
     ran = f" when {maker.shown} ran" if maker is not None else " before"
     what = f"the parameters that `{module}` had" if maker is not None and (module := _module(maker)) else "those"
-    why = f"{put.shown} {'put' if not orphaned else 'made'} {it} there. The optimizer was made of {what}{ran}"
+    did = "replaced what was there by" if orphaned else "put into the module"
+    why = f"{put.shown} {did} {it}. The optimizer was made of {what}{ran}"
     why += ". It goes on with old ones, which nothing computes with any more." if orphaned else "."
     mended = _mended(record, one, maker)
     return finding_of(
@@ -130,8 +136,8 @@ def _whose(maker: Line | None) -> str:
 
 
 def _said(made: Line, behind: Line) -> str:
-    head = short(ast.unparse(behind.statement).split("\n", 1)[0])
-    return f"Make {_whose(made)} after {head} ({where(behind.place)}), so that it gets the parameters of now."
+    block = "the block of " if hasattr(behind.statement, "body") else ""
+    return f"Make {_whose(made)} after {block}{behind.shown}, so that it gets the parameters of now."
 
 
 def _beside(one: Sequence[_Frame], other: Sequence[_Frame]) -> tuple[_Frame | None, _Frame | None]:

@@ -188,10 +188,16 @@ def _assigned(record: Record, maker: Line | None, name: str, is_variable: bool, 
             constructs = inside is not None and inside[0] is not None and inside[1].name == "__init__"
             if constructs and not (ordered and behind):
                 continue
-            first = ordered and not behind and not (again and inside is not None)
+            first = ordered and not behind and not (again and maker is not None and _may_run_alone(maker, node, inside))
             if first or (is_variable and not ordered):
                 continue
             yield Line(run, node)
+
+
+def _may_run_alone(maker: Line, node: ast.stmt, inside: object) -> bool:
+    """Whether a line of the maker's function, before it, may run another time without it: not in its block."""
+    block = syntax.block_of(maker.run.source, maker.statement)
+    return inside is not None and not any(one.lineno <= node.lineno <= (one.end_lineno or 0) for one in block)
 
 
 def _assigns_all(node: ast.AST, name: str) -> bool:
