@@ -81,13 +81,13 @@ def find(record: Record) -> Iterator[Finding]:
         if inside:
             yield gets_to_no_optimizer(container, inside)
     made: dict[int, tuple[Line | None, list[UnheldLeaf]]] = {}
-    later: dict[tuple[object, ...], tuple[MeasuredJoined, list[UnheldLeaf]]] = {}
+    later: list[tuple[MeasuredJoined, UnheldLeaf]] = []
     others: list[UnheldLeaf] = []
     for leaf in left:
         if any(one.run.file is None and one.run.run > (leaf.place.run or 0) for one in makers):
             continue  # an optimizer has been made since
         if leaf.container is None and (joined := joined_at(record, leaf)) is not None:
-            later.setdefault((joined.lines, joined.made), (joined, []))[1].append(leaf)
+            later.append((joined, leaf))
             continue
         if leaf.thawed and not (leaf.by_hand or leaf.orphans):
             thawed.append(leaf)  # it was there when the optimizer was made
@@ -99,8 +99,7 @@ def find(record: Record) -> Iterator[Finding]:
             made.setdefault(id(maker and maker.statement), (maker, []))[1].append(leaf)
         elif len(makers) <= 1 and not is_meant(record, next(iter(makers), None), leaf):
             others.append(leaf)
-    for joined, leaves in later.values():
-        yield came_later(record, joined, leaves)
+    yield from came_later(record, later)
     for maker, leaves in made.values():
         yield (is_copied if are_copies(leaves) else made_too_early)(record, maker, leaves)
     if thawed:

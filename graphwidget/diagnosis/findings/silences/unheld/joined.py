@@ -50,17 +50,30 @@ def joined_at(record: Record, leaf: UnheldLeaf) -> MeasuredJoined | None:
     return found[0] if len({one.lines for one in found}) == 1 and _known(record, found[0].lines) else None
 
 
-def came_later(record: Record, one: MeasuredJoined, leaves: list[UnheldLeaf]) -> Finding:
-    """The finding for leaves that lines put there."""
-    shown, put = named(leaves), _known(record, one.lines)[-1].line
-    maker = _maker(record, one)
+def came_later(record: Record, later: list[tuple[MeasuredJoined, UnheldLeaf]]) -> Iterator[Finding]:
+    """Yield one finding for the leaves of each optimizer that one statement beside it led to."""
+    groups: dict[tuple[object, ...], list[tuple[MeasuredJoined, UnheldLeaf]]] = {}
+    for one, leaf in later:
+        lead = _beside(_known(record, one.made), _known(record, one.lines))[1]
+        spot = (lead.line.run.run, lead.line.statement.lineno) if lead is not None else one.lines
+        groups.setdefault((one.made, spot), []).append((one, leaf))
+    for group in groups.values():
+        yield _of(record, [one for one, _ in group], [leaf for _, leaf in group])
+
+
+def _of(record: Record, every: list[MeasuredJoined], leaves: list[UnheldLeaf]) -> Finding:
+    one, shown, puts = every[0], named(leaves), dict[str, Line]()
+    for each in every:
+        line = _known(record, each.lines)[-1].line
+        puts.setdefault(line.shown, line)
+    put, maker = next(iter(puts.values())), _maker(record, one)
     it, orphaned = ("it" if len(shown) == 1 else "them"), any(leaf.orphans for leaf in leaves)
-    if put.statement is (maker and maker.statement):
-        maker = None
     ran = f" when {maker.shown} ran" if maker is not None else " before"
     what = f"the parameters that `{module}` had" if maker is not None and (module := _module(maker)) else "those"
-    did = "replaced what was there by" if orphaned else "put into the module"
-    why = f"{put.shown} {did} {it}. The optimizer was made of {what}{ran}"
+    did = f"replaced what was there by {it}" if orphaned else f"put {it} into the module"
+    others = len(puts) - 1
+    also = {0: "", 1: f" and {[*puts][-1]}"}.get(others, f" and {others} other lines")
+    why = f"{put.shown}{also} {did}. The optimizer was made of {what}{ran}"
     why += ". It goes on with old ones, which nothing computes with any more." if orphaned else "."
     mended = _mended(record, one, maker)
     return finding_of(

@@ -83,6 +83,8 @@ def takes_all(maker: Line) -> bool:
 def _takes_all(given: ast.expr) -> bool:
     """Whether an optimizer takes all parameters of its modules that require grad, in groups or not."""
     for node in ast.walk(given):
+        if isinstance(node, ast.IfExp):
+            return False
         chosen = node.ifs if isinstance(node, ast.comprehension) else []
         if isinstance(node, ast.Lambda):
             chosen = [node.body]
