@@ -189,7 +189,7 @@ def _frozen(one: Mapping[str, Any]) -> MeasuredFrozen:
 
 def _joined(one: Mapping[str, Any]) -> MeasuredJoined:
     lines = (_lines(one, name) for name in ("lines", "made", "stepped"))
-    return MeasuredJoined(*lines, tuple(one["paths"]))
+    return MeasuredJoined(*lines, tuple(one["paths"]), one["replacing"])
 
 
 def _cuts(found: list[Mapping[str, Any]]) -> tuple[MeasuredCut, ...]:

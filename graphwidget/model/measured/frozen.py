@@ -65,9 +65,12 @@ class MeasuredJoined:
         The lines of its first step that found a gradient.
     paths
         Their names, as far as they have some.
+    replacing
+        Whether the optimizer holds others that the modules had before, and have no more.
     """
 
     lines: tuple[TextLine, ...]
     made: tuple[TextLine, ...]
     stepped: tuple[TextLine, ...]
     paths: tuple[str, ...]
+    replacing: bool = False

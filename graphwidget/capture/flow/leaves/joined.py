@@ -36,6 +36,7 @@ class _Joined:
         self.paths: dict[str, None] = {}
         self.steps = 0  # that found a gradient
         self.held = False
+        self.replacing = False  # something that the optimizer holds is in no module of these any more
 
 
 class _Optimizer:
@@ -45,6 +46,16 @@ class _Optimizer:
         self.ref, self.lines = weakref.ref(optimizer), lines
         self.modules: weakref.WeakSet[Any] = weakref.WeakSet()
         self.add(_taken_whole({id(one) for one in held(optimizer)}))
+        self._then = self._registered()
+
+    def _registered(self) -> set[int]:
+        """The ids of what it holds and its modules have."""
+        own = {id(one) for one in held(optimizer)} if (optimizer := self.ref()) is not None else set[int]()
+        return own & {id(one) for module in self.modules for one in module.parameters()}
+
+    def has_lost_some(self) -> bool:
+        """Whether its modules do not have any more all that they had."""
+        return not self._then <= self._registered()
 
     def add(self, modules: Iterator[Any]) -> None:
         for module in modules:
@@ -143,10 +154,12 @@ class JoinedParameters:
         if not any(one.steps < ENOUGH and one.optimizer() is optimizer for one in self._joined.values()):
             return
         own = self._held_now()
+        lost = any(one.ref() is optimizer and one.has_lost_some() for one in self._optimizers)
         for parameter, one in list(self._joined.items()):
             one.held = one.held or id(parameter) in own
             if one.optimizer() is optimizer and parameter.grad is not None and not one.held:
                 one.steps += 1
+                one.replacing = one.replacing or lost
                 one.stepped = one.stepped or self._lines()
                 if (path := self._name(parameter)) and len(one.paths) < _MOST_NAMES:
                     one.paths[path] = None
@@ -159,10 +172,10 @@ class JoinedParameters:
         groups: dict[tuple[Any, ...], list[_Joined]] = {}
         for one in self._all:
             if one.steps >= ENOUGH and not one.held:
-                groups.setdefault((one.lines, one.made, one.stepped), []).append(one)
+                groups.setdefault((one.lines, one.made, one.stepped, one.replacing), []).append(one)
         return tuple(
-            MeasuredJoined(*lines, tuple(dict.fromkeys(path for one in several for path in one.paths)))
-            for lines, several in groups.items()
+            MeasuredJoined(*lines, tuple(dict.fromkeys(path for one in several for path in one.paths)), replacing)
+            for (*lines, replacing), several in groups.items()
         )
 
 

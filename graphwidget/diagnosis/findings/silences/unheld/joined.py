@@ -67,7 +67,7 @@ def _of(record: Record, every: list[MeasuredJoined], leaves: list[UnheldLeaf]) -
         line = _known(record, each.lines)[-1].line
         puts.setdefault(line.shown, line)
     put, maker = next(iter(puts.values())), _maker(record, one)
-    it, orphaned = ("it" if len(shown) == 1 else "them"), any(leaf.orphans for leaf in leaves)
+    it, orphaned = ("it" if len(shown) == 1 else "them"), any(each.replacing for each in every)
     ran = f" when {maker.shown} ran" if maker is not None else " before"
     what = f"the parameters that `{module}` had" if maker is not None and (module := _module(maker)) else "those"
     did = f"replaced what was there by {it}" if orphaned else f"put {it} into the module"
@@ -140,7 +140,7 @@ def _mended(record: Record, one: MeasuredJoined, maker: Line | None) -> _Mended:
             return _Mended(how, edits, lead.line)
     last = put[-1].line
     how = f"Make {_whose(maker)} after that line ({where(last.place)}), so that it gets the parameters of now"
-    return _Mended(f"{how}; or give it them there, by `add_param_group`.", (), maker or last)
+    return _Mended(f"{how}. Or give it them there, by `add_param_group`.", (), maker or last)
 
 
 def _whose(maker: Line | None) -> str:
