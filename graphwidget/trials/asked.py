@@ -179,9 +179,10 @@ def _measured(ran: Ran) -> str:
         return "What hooks for saved tensors gave back"
     if not wants_cuts(ran):
         return "Whether a backward hook was never called"
-    if any(leaf.orphans for leaf in ran.record.unheld):
-        return "Which line replaced parameters"
-    return f"Which lines keep gradients from {without_gradients(ran.record) or 'parameters'}"
+    starved = without_gradients(ran.record)
+    if any(leaf.orphans for leaf in ran.record.unheld) or (not starved and may_have_joined(ran.record)):
+        return "Which line put parameters into a module"
+    return f"Which lines keep gradients from {starved or 'parameters'}"
 
 
 def memory_of_this_process() -> int:

@@ -63,6 +63,15 @@ def test_nothing_false_is_said_where_no_line_was_measured():
     assert "after the module is complete" in found.fixes[0].text and "param_groups" not in str(found)
 
 
+def test_the_line_that_made_the_module_did_not_replace_what_a_function_had_taken():
+    helper = "def make(net):\n    return torch.optim.SGD(net.parameters(), 0.1)\n"
+    made = f"{helper}net = Net()\nopt = make(net)\nweight_norm(net.head)\n"
+    (found,) = findings_of(NET, made, LOOP)
+    assert "replaced" not in found.text and "(In[2], line 2) took the parameters" in found.text
+    (found,) = with_joined(NET, made, LOOP)
+    assert apply(made, found.fixes[0].edits).endswith("weight_norm(net.head)\nopt = make(net)\n")
+
+
 def test_a_callback_replaces_what_an_optimizer_of_unknown_make_holds():
     loop = """OPTIMIZERS = {"sgd": lambda p, lr: torch.optim.SGD(p, lr)}
 class Loop:
@@ -137,9 +146,20 @@ def test_what_is_replaced_in_the_middle_of_training_is_given_to_the_optimizer_th
         "opt = torch.optim.Adam(net.parameters())\nspectral_norm(net.head)\nprune.random_unstructured(net.body[0], "
         "'weight', 0.5)\ntorch.nn.utils.spectral_norm(net.body[2])\n",
         "opt = torch.optim.Adam(net.parameters())\nparametrize.register_parametrization(net.head, 'weight', Positive())\n",
+        "opt = torch.optim.Adam(net.parameters())\nnet.head = nn.Sequential(net.head)\nnet.head.judge = nn.Linear(4, 2)\n"
+        "net.head.judge.eval()\n",
         "opt = torch.optim.Adam(net.parameters())\nold = torch.optim.Adam(Net().parameters())\nnet.probe = nn.Linear(2, 2)\n",
     ],
-    ids=["before", "made again", "a group", "others are trained", "the same parameter", "parametrized", "unused"],
+    ids=[
+        "before",
+        "made again",
+        "a group",
+        "others are trained",
+        "the same parameter",
+        "parametrized",
+        "at rest",
+        "unused",
+    ],
 )
 def test_correct_programs_are_left_alone(program):
     assert not [one for one in with_joined(NET, f"net = Net()\n{program}", LOOP) if one.severity == "warning"]

@@ -26,7 +26,7 @@ from graphwidget.diagnosis.findings.silences.unheld.groups.dropped import (
     may_be_of,
 )
 from graphwidget.diagnosis.findings.silences.unheld.groups.ungrouped import fits_no_test, in_no_group, sortings
-from graphwidget.diagnosis.findings.silences.unheld.joined import came_later, joined_at
+from graphwidget.diagnosis.findings.silences.unheld.joined import came_later, is_at_rest, joined_at
 from graphwidget.diagnosis.findings.silences.unheld.leaves import Line
 from graphwidget.diagnosis.findings.silences.unheld.left_out import is_meant, left_out
 from graphwidget.diagnosis.findings.silences.unheld.plain_leaves import is_untrained, made_to_train
@@ -87,7 +87,8 @@ def find(record: Record) -> Iterator[Finding]:
         if any(one.run.file is None and one.run.run > (leaf.place.run or 0) for one in makers):
             continue  # an optimizer has been made since
         if leaf.container is None and (joined := joined_at(record, leaf)) is not None:
-            later.append((joined, leaf))
+            if joined.replacing or not is_at_rest(record, leaf):
+                later.append((joined, leaf))
             continue
         if leaf.thawed and not (leaf.by_hand or leaf.orphans):
             thawed.append(leaf)  # it was there when the optimizer was made

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from graphwidget.diagnosis.findings.silences.unheld.leaves import Line, finding_of, named
+from graphwidget.diagnosis.findings.silences.unheld.leaves import Line, finding_of, named, parts_of
 from graphwidget.diagnosis.findings.silences.unheld.replaced import modules_of
 from graphwidget.diagnosis.no_graph.measured import run_of, statements
 from graphwidget.diagnosis.source import syntax
@@ -17,7 +18,7 @@ from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, spoken, where
 from graphwidget.model import Finding, Fix, MeasuredJoined, Record, TextLine, UnheldLeaf
 
-__all__ = ["came_later", "joined_at", "may_be_there"]
+__all__ = ["came_later", "is_at_rest", "joined_at", "may_be_there"]
 
 
 class _Frame(NamedTuple):
@@ -40,6 +41,16 @@ class _Mended(NamedTuple):
 def may_be_there(record: Record) -> bool:
     """Whether another run, which watches what modules are given, may find which line put parameters there."""
     return any(leaf.parameter and not leaf.waiting and leaf.container is None for leaf in record.unheld)
+
+
+def is_at_rest(record: Record, leaf: UnheldLeaf) -> bool:
+    """Whether the program says of a part around a leaf that it was trained before, or does not train."""
+    texts = [run.source for run in record.runs.values()]
+    for name in (one for one in parts_of(leaf.path)[1:-1] if one.isidentifier() and one != "parametrizations"):
+        said = rf"\b{name}\b[^=\n]*\.eval\(|\b{name}\b *=[^\n]*(deepcopy|pretrained|\.load|\.eval\()"
+        if any(re.search(said, text) for text in texts):
+            return True
+    return False
 
 
 def joined_at(record: Record, leaf: UnheldLeaf) -> MeasuredJoined | None:

@@ -185,7 +185,7 @@ def _assigned(record: Record, maker: Line | None, name: str, is_variable: bool, 
             if not any((is_variable and target == name) or target.endswith(f".{name}") for target in wholes):
                 continue
             inside = syntax.function_at(run.source, node.lineno)
-            ordered = maker is not None and (inside is None or _home(maker, run) is inside[1])
+            ordered = maker is not None and _home(maker, run) is (inside[1] if inside is not None else None)
             behind = maker is not None and (run.run, node.lineno) >= (maker.run.run, maker.statement.lineno)
             constructs = inside is not None and inside[0] is not None and inside[1].name == "__init__"
             if constructs and not (ordered and behind):
