@@ -55,7 +55,7 @@ from graphwidget.diagnosis.findings.silences.steps import (
     without_effect,
 )
 from graphwidget.diagnosis.findings.silences.steps.idle import idle_step
-from graphwidget.diagnosis.findings.silences.unheld import late_parameter
+from graphwidget.diagnosis.findings.silences.unheld import joined, late_parameter
 from graphwidget.diagnosis.findings.silences.unheld.groups import emptied
 from graphwidget.diagnosis.fixes.harm import destroys, stops_training
 from graphwidget.diagnosis.locating import located
@@ -73,6 +73,7 @@ __all__ = [
     "EXPLANATIONS",
     "diagnose",
     "may_have_constant_terms",
+    "may_have_joined",
     "may_have_other_unpacked",
     "may_have_unrun_hooks",
     "of_call",
@@ -200,6 +201,12 @@ def may_have_constant_terms(record: Record) -> bool:
 def may_have_other_unpacked(record: Record) -> bool:
     """Return whether another run, which watches hooks for saved tensors, may find that they explain a call's error."""
     return unpacked.may_be_there(seen_from_main(with_numbers(record)))
+
+
+@room
+def may_have_joined(record: Record) -> bool:
+    """Return whether another run, which watches what modules are given, may find which line gave them parameters."""
+    return joined.may_be_there(seen_from_main(with_numbers(record)))
 
 
 @room

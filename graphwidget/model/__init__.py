@@ -35,7 +35,7 @@ from graphwidget.model.graph.parts import (
     spot_text,
 )
 from graphwidget.model.graph.snapshot import Node, SavedTensor, Snapshot
-from graphwidget.model.measured.frozen import FrozenModule, MeasuredFrozen
+from graphwidget.model.measured.frozen import FrozenModule, MeasuredFrozen, MeasuredJoined
 from graphwidget.model.measured.lineage import (
     INTO_A_LEAF,
     INTO_A_TENSOR,
@@ -106,6 +106,7 @@ __all__ = [
     "MeasuredEmptied",
     "MeasuredFrozen",
     "MeasuredHook",
+    "MeasuredJoined",
     "MeasuredLate",
     "MeasuredNonFinite",
     "MeasuredTerm",

@@ -23,6 +23,7 @@ from typing import Any
 
 from graphwidget.capture.flow.hooks.unpacked import UnpackedTensors
 from graphwidget.capture.flow.hooks.unrun import UnrunHooks
+from graphwidget.capture.flow.leaves.joined import JoinedParameters
 from graphwidget.capture.flow.lineage import LineageMode
 from graphwidget.capture.flow.nonfinite_steps import NonFiniteFlow
 from graphwidget.diagnosis.diagnose import diagnose
@@ -118,6 +119,8 @@ class _Watch:
             self._hooks.begin()
             self._unpacked = UnpackedTensors(lambda: lines_of(tracker), lambda code: _line_of(tracker, code))
             self._unpacked.begin()
+            self._joined = JoinedParameters(lambda: lines_of(tracker), name)
+            self._joined.begin()
             self._mode.begin()
         _thread.start_new_thread(self._wait, ())
 
@@ -189,7 +192,9 @@ class _Watch:
         if self._mode is None:
             return Lineage(call)
         measured = self._mode.measured(call, outputs, frames, inputs)
-        return replace(measured, hooks=self._hooks.found(), unpacked=self._unpacked.found())
+        return replace(
+            measured, hooks=self._hooks.found(), unpacked=self._unpacked.found(), joined=self._joined.found()
+        )
 
     def _by_place(self, tracker: Any) -> dict[str, list[float]]:
         found: dict[str, list[float]] = {}

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import psutil
 
+from graphwidget.diagnosis.diagnose import may_have_joined
 from graphwidget.diagnosis.wording import without_gradients
 from graphwidget.model import Finding
 from graphwidget.trials.attempt import Ran
@@ -113,7 +114,8 @@ class Asked:
         if wants:
             what = f"where values {'stop to be finite' if ran.record.nonfinite else 'leave the graph'}"
             if not wants_cuts(ran):
-                still = "which lines freeze what an optimizer holds" if ran.record.held_frozen else _HOOKS_CALLED
+                lines = "which lines put parameters into modules" if may_have_joined(ran.record) else _HOOKS_CALLED
+                still = "which lines freeze what an optimizer holds" if ran.record.held_frozen else lines
                 what = "what hooks for saved tensors give back" if wants_unpacked(ran) else still
             print(f"graphwidget: the program runs again, to measure {what}", file=sys.stderr)
             ran, files = with_lineage(ran, self.seconds, cancelled)
@@ -177,7 +179,10 @@ def _measured(ran: Ran) -> str:
         return "What hooks for saved tensors gave back"
     if not wants_cuts(ran):
         return "Whether a backward hook was never called"
-    return f"Which lines keep gradients from {without_gradients(ran.record) or 'parameters'}"
+    starved = without_gradients(ran.record)
+    if any(leaf.orphans for leaf in ran.record.unheld) or (not starved and may_have_joined(ran.record)):
+        return "Which line put parameters into a module"
+    return f"Which lines keep gradients from {starved or 'parameters'}"
 
 
 def memory_of_this_process() -> int:

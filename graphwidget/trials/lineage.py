@@ -13,6 +13,7 @@ from typing import Any
 from graphwidget.diagnosis.diagnose import (
     diagnose,
     may_have_constant_terms,
+    may_have_joined,
     may_have_other_unpacked,
     may_have_unrun_hooks,
 )
@@ -25,6 +26,7 @@ from graphwidget.model import (
     MeasuredEmptied,
     MeasuredFrozen,
     MeasuredHook,
+    MeasuredJoined,
     MeasuredLate,
     MeasuredLeaf,
     MeasuredNonFinite,
@@ -47,8 +49,9 @@ SECONDS = 10.0  # that it may take, if the program itself took less than a quart
 
 
 def wants_lineage(ran: Ran) -> bool:
-    """Whether another run may tell more: where values left the graph, what hooks did or did not, or what froze."""
-    return wants_cuts(ran) or wants_unpacked(ran) or may_have_unrun_hooks(ran.record) or ran.record.held_frozen
+    """Whether another run may tell more: where values left the graph, what hooks did, what froze, or what joined."""
+    hooks = wants_unpacked(ran) or may_have_unrun_hooks(ran.record)
+    return wants_cuts(ran) or hooks or ran.record.held_frozen or may_have_joined(ran.record)
 
 
 def wants_unpacked(ran: Ran) -> bool:
@@ -147,6 +150,7 @@ def _read(fields: Mapping[str, Any]) -> Lineage:
         tuple(map(_constant, fields["constants"])),
         tuple(map(_unpacked, fields["unpacked"])),
         tuple(map(_frozen, fields["held_frozen"])),
+        tuple(map(_joined, fields["joined"])),
     )
 
 
@@ -181,6 +185,11 @@ def _unpacked(one: Mapping[str, Any]) -> MeasuredUnpacked:
 def _frozen(one: Mapping[str, Any]) -> MeasuredFrozen:
     lines = {name: _lines(one, name) for name in ("lines", "stepped")}
     return MeasuredFrozen(**{**one, **lines, "paths": tuple(one["paths"])})
+
+
+def _joined(one: Mapping[str, Any]) -> MeasuredJoined:
+    lines = (_lines(one, name) for name in ("lines", "made", "stepped"))
+    return MeasuredJoined(*lines, tuple(one["paths"]), one["replacing"])
 
 
 def _cuts(found: list[Mapping[str, Any]]) -> tuple[MeasuredCut, ...]:

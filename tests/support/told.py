@@ -15,6 +15,7 @@ from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from graphwidget.capture.flow.hooks.unpacked import UnpackedTensors
+from graphwidget.capture.flow.leaves.joined import JoinedParameters
 from graphwidget.capture.flow.lineage import LineageMode
 from graphwidget.capture.flow.operands import tensors_in
 from graphwidget.capture.flow.zero_gradients import ZeroFlow
@@ -26,7 +27,7 @@ from graphwidget.programs.trying import lines_of
 
 TESTS = str(Path(__file__).parents[1])
 
-__all__ = ["findings_of", "record_of", "said", "with_lineage", "with_unpacked", "with_zero_flow"]
+__all__ = ["findings_of", "record_of", "said", "with_joined", "with_lineage", "with_unpacked", "with_zero_flow"]
 
 
 def findings_of(*cells: str, **names: Any) -> tuple[Finding, ...]:
@@ -77,6 +78,24 @@ def with_lineage(*cells: str) -> tuple[Finding, ...]:
         for owner, name, value in before:
             setattr(owner, name, value)
     return diagnose(replace(record, lineage=no_graph[0] if no_graph else modes[0].measured(None)))
+
+
+def with_joined(*cells: str) -> tuple[Finding, ...]:
+    """The findings of cells, with what is measured in the same run of the lines that give modules their parameters."""
+    watched: list[JoinedParameters] = []
+
+    def begins(tracker: Tracker) -> Callable[[int, Any], None]:
+        name = tracker.write_recorder.watched.name
+        watched.append(JoinedParameters(lambda: lines_of(tracker), name))
+        watched[0].begin()
+        return lambda n, outputs: None
+
+    try:
+        record = _run(cells, {}, begins)[0]
+        found = watched[0].found()
+    finally:
+        watched[0].end()
+    return diagnose(replace(record, lineage=Lineage(None, joined=found)))
 
 
 def with_unpacked(*cells: str) -> tuple[Finding, ...]:

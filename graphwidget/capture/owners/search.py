@@ -30,7 +30,7 @@ from graphwidget.capture.owners import reading
 from graphwidget.capture.owners.flags import false_flag
 from graphwidget.capture.owners.paths import PathStep, containers_of, is_bounded, rank_of
 from graphwidget.capture.owners.plans import Plan, Reader, plan_for, sample
-from graphwidget.capture.owners.starting_points import LAST_RESULT, items_of, starting_points
+from graphwidget.capture.owners.starting_points import LAST_RESULT, items_of, parts_of_older, starting_points
 
 __all__ = ["Holding", "Search", "find"]
 
@@ -134,9 +134,17 @@ def find(
         # The clock starts only here: a garbage collection before it could use up the whole budget.
         searcher = _Searcher(budget_s, namespace.get("__name__"), since)
         items = [item for item in items_of(namespace) if not searcher.passes_over(item[1])]
+        parts, later = parts_of_older(items, frames), []
         for value, root in starting_points(items, frames, shell, out, last_error, frozenset(hidden), others):
-            searcher.visit(value, root)
+            if id(value) in parts and root.kind in ("variable", "frame"):
+                later.append((value, root))
+            else:
+                searcher.visit(value, root)
         searcher.run()
+        for value, root in later:
+            searcher.visit(value, root)
+        if later:
+            searcher.run()
     return Search(_in_order(searcher.holdings, namespace), searcher.notes, searcher.others, searcher.flagged)
 
 

@@ -7,10 +7,12 @@ import types
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import torch
+
 from graphwidget.capture.owners import reading
 from graphwidget.capture.owners.paths import PathStep
 
-__all__ = ["LAST_RESULT", "items_of", "starting_points"]
+__all__ = ["LAST_RESULT", "items_of", "parts_of_older", "starting_points"]
 
 IPYTHON_NAMES = frozenset({"In", "Out", "get_ipython", "exit", "quit", "_ih", "_oh", "_dh", "_i", "_ii", "_iii"})
 LAST_OUTPUTS = ("_", "__", "___")
@@ -49,6 +51,31 @@ def starting_points(
     if last_error:
         for name in ("last_traceback", "last_value", "last_exc"):
             yield sys.__dict__.get(name), PathStep.first(f"sys.{name}", "traceback")
+
+
+def parts_of_older(items: list[tuple[Any, Any]], frames: Iterable[types.FrameType]) -> frozenset[int]:
+    """Return the ids of modules that are parts of another variable's, which is older: `layer` of a loop over a model.
+
+    Such a variable stands for another module in each pass, and the path through the whole lasts.
+    """
+    found = set[int]()
+    functions = [frame for frame in frames if frame.f_code.co_flags & reading.CO_OPTIMIZED]
+    for variables in (items, *map(reading.locals_of, functions)):
+        inside = set[int]()
+        for _, value in variables:
+            if torch.nn.Module in reading.mro_of(type(value)):
+                if id(value) in inside:
+                    found.add(id(value))
+                else:
+                    _add_parts(value, inside)
+    return frozenset(found)
+
+
+def _add_parts(module: Any, inside: set[int]) -> None:
+    for part in dict(reading.own_attributes(module).get("_modules") or {}).values():
+        if part is not None and id(part) not in inside:
+            inside.add(id(part))
+            _add_parts(part, inside)
 
 
 def _outputs(names: dict[str, Any], history: Any) -> Iterator[tuple[str, Any]]:

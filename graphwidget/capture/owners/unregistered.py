@@ -11,7 +11,7 @@ import torch
 from graphwidget.capture.owners import reading
 from graphwidget.model import Container
 
-__all__ = ["beside", "classes_around", "names_in_unheld", "unregistered"]
+__all__ = ["beside", "classes_around", "names_in_unheld", "owners_around", "unregistered"]
 
 SAMPLE = 1000  # elements of a container that are looked at
 _DEPTH = 3  # nesting levels of containers
@@ -41,6 +41,22 @@ def beside(modules: Iterable[Any], is_held: Callable[[Any], bool]) -> frozenset[
         if len(own) > 1 and any(map(is_held, own)):
             found.update(map(id, own))
     return frozenset(found)
+
+
+def owners_around(
+    modules: Iterable[Any], wanted: Collection[int], held: Mapping[int, Collection[int]]
+) -> dict[int, frozenset[int]]:
+    """Return which optimizers hold a part of the smallest module around a parameter of which any holds some.
+
+    `held`: of each optimizer, by its `id`, the ids of its parameters. The result is by the `id` of the parameter.
+    """
+    found: dict[int, frozenset[int]] = {}
+    every = [{id(one) for _, one in reading.module_tensors(module)} for module in modules]
+    for inside in sorted(every, key=len):
+        new = [key for key in wanted if key in inside and key not in found]
+        owners = frozenset(one for one, own in held.items() if not inside.isdisjoint(own)) if new else frozenset()
+        found.update(dict.fromkeys(new, owners) if owners else {})
+    return found
 
 
 def names_in_unheld(

@@ -1,4 +1,4 @@
-"""What was frozen, measured while the program ran once more."""
+"""What was frozen, or came too late for its optimizer, measured while the program ran once more."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from graphwidget.model.measured.text_line import TextLine
 
-__all__ = ["FrozenModule", "MeasuredFrozen"]
+__all__ = ["FrozenModule", "MeasuredFrozen", "MeasuredJoined"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +49,28 @@ class MeasuredFrozen:
     steps: int
     trained: int = 0
     alone: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredJoined:
+    """Parameters that came into a module of which an optimizer had taken everything, and that none has got since.
+
+    Attributes
+    ----------
+    lines
+        The lines that put them there, the innermost first.
+    made
+        The lines that had made the optimizer.
+    stepped
+        The lines of its first step that found a gradient.
+    paths
+        Their names, as far as they have some.
+    replacing
+        Whether the optimizer holds others that the modules had before, and have no more.
+    """
+
+    lines: tuple[TextLine, ...]
+    made: tuple[TextLine, ...]
+    stepped: tuple[TextLine, ...]
+    paths: tuple[str, ...]
+    replacing: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from graphwidget.model.measured.frozen import FrozenModule, MeasuredFrozen
+from graphwidget.model.measured.frozen import FrozenModule, MeasuredFrozen, MeasuredJoined
 from graphwidget.model.measured.text_line import TextLine
 
 __all__ = [
@@ -404,6 +404,8 @@ class Lineage:
         What hooks for saved tensors gave back, for the last calls that asked them.
     held_frozen
         Parameters that lines froze when an optimizer had been made to train them.
+    joined
+        Parameters that came into modules after an optimizer had been made of everything there.
     """
 
     call: int | None
@@ -421,3 +423,4 @@ class Lineage:
     constants: tuple[MeasuredConstant, ...] = ()
     unpacked: tuple[MeasuredUnpacked, ...] = ()
     held_frozen: tuple[MeasuredFrozen, ...] = ()
+    joined: tuple[MeasuredJoined, ...] = ()

@@ -52,16 +52,18 @@ class Container:
 class UnheldLeaf:
     """A leaf with a gradient that no optimizer held at any of its steps, and that nothing wrote to.
 
-    `place` is a step's. `orphans` are the sizes of parameters that optimizers held then, without a gradient, and that
-    no variable or module led to. `parameter`: it is an `nn.Parameter`. `by_hand`: no optimizer has made a step; lines
-    of the program wrote to other leaves that had a gradient. `uniform`: it is small, and all its values are equal (a
-    single one is a round number), so nothing that was learned elsewhere is in it. `grows`: its `.grad` was one tensor
-    whenever it was looked at, had been added to, and is not zero. `dims`: how many dimensions it has; -1: unknown.
-    `waiting`: an optimizer that has made no step holds it. `thawed`: at an earlier step it was there, and required no
-    grad. `container`: it is in there, and the module does not register it. `within`: the names of the classes
-    of the modules that it is in, and of their bases. `beside_held`: a module has it beside another parameter that an
+    `place` is a step's. `orphans` are the sizes of parameters that optimizers held then, without a gradient, and
+    that no variable or module led to: of those that hold a part of the smallest module around it of which any does.
+    `parameter`: it is an `nn.Parameter`. `by_hand`: no optimizer has made a step; lines of the program wrote to
+    other leaves that had a gradient. `uniform`: it is small, and all its values are equal (a single one is a round
+    number), so nothing that was learned elsewhere is in it. `grows`: its `.grad` was one tensor whenever it was
+    looked at, had been added to, and is not zero. `dims`: how many dimensions it has; -1: unknown. `waiting`: an
+    optimizer that has made no step holds it. `thawed`: at an earlier step it was there, and required no grad.
+    `container`: it is in there, and the module does not register it. `within`: the names of the classes of the
+    modules that it is in, and of their bases. `beside_held`: a module has it beside another parameter that an
     optimizer holds. `inside`: what it is called in each module around it of which no optimizer holds anything.
-    `copy_of`: a parameter without a gradient that an optimizer holds has the same name in its module, and its values.
+    `copy_of`: a parameter without a gradient that an optimizer holds has the same name in its module, and its
+    values.
     """
 
     path: str

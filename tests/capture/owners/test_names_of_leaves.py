@@ -47,6 +47,8 @@ def test_what_an_optimizer_has_inside_names_nothing(optimizer):
         "for p in net.parameters():\n    p.grad = None\n",
         "for n, q in net.named_parameters():\n    pass\n",
         "seen = set(net.parameters())\n",
+        "for a in net:\n    pass\n",
+        "for n, a in list(net.named_modules()):\n    pass\n",
         "class Average:\n    def __init__(self, net):\n        self.of = list(net.parameters())\ne = Average(net)\n",
         "e = torch.optim.swa_utils.AveragedModel(net)\n",
         "m = nn.ModuleList([net])\n",

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from graphwidget import torch_internals as internals
-from graphwidget.capture.owners.unregistered import beside, classes_around, names_in_unheld, unregistered
+from graphwidget.capture.owners.unregistered import beside, classes_around, names_in_unheld, owners_around, unregistered
 from graphwidget.capture.writes.optimizers.twins import Twins
 from graphwidget.capture.writes.optimizers.zero_grads import is_zero
 from graphwidget.capture.writes.watched import MAX_WATCHED, WatchedTensors, version_of
@@ -170,11 +170,14 @@ class Unheld:
                 containers, around = unregistered(modules), classes_around(modules, self._seen)
                 partly = beside(modules, self._is_held)
                 inside = names_in_unheld(modules, self._seen, self._is_held, held)
+                around_held = owners_around(modules, self._seen, self._held_by_each())
                 twins = Twins([one for ref in self._held.values() if (one := ref()) is not None], self._name)
             seen.container, seen.within = containers.get(id(leaf)), around.get(id(leaf), frozenset())
             seen.beside_held, seen.inside = id(leaf) in partly, inside.get(id(leaf), ())
             seen.copy_of = twins.of(leaf, seen.path)
-            seen.place, seen.orphans, seen.waiting = place, orphans, id(leaf) in held
+            seen.place, seen.waiting = place, id(leaf) in held
+            owners = around_held.get(id(leaf), frozenset(orphans))
+            seen.orphans = tuple(shape for key, shapes in orphans.items() if key in owners for shape in shapes)
         return new
 
     def _name(self, tensor: Any) -> str:
@@ -182,20 +185,28 @@ class Unheld:
         name = self.watched.name(tensor)
         return "" if _OF_OPTIMIZER.search(name) else name
 
-    def _orphans(self) -> tuple[tuple[int, ...], ...]:
-        """Return the sizes of parameters without a gradient that only optimizers lead to."""
+    def _held_by_each(self) -> dict[int, frozenset[int]]:
+        """The ids of the parameters of the optimizers that have made a step, by the `id` of each."""
+        alive = {key: one for key, ref in self._optimizers.items() if (one := ref()) is not None}
+        return {
+            key: frozenset(id(each) for group in _groups_of(one) for each in group["params"])
+            for key, one in alive.items()
+        }
+
+    def _orphans(self) -> dict[int, list[tuple[int, ...]]]:
+        """Return the sizes of parameters without a gradient that only optimizers lead to, by the `id` of each."""
         if len(self.watched.refs) >= MAX_WATCHED:
-            return ()  # what has no name here may have one
-        found = []
-        for ref in self._optimizers.values():
+            return {}  # what has no name here may have one
+        found: dict[int, list[tuple[int, ...]]] = {}
+        for key, ref in self._optimizers.items():
             groups = _groups_of(one) if (one := ref()) is not None else ()
             held = (each for group in groups for each in group["params"])
             for parameter in (one for one in held if issubclass(type(one), torch.nn.Parameter)):
                 at = self.watched.position(parameter)
                 nameless = at is None or _OF_OPTIMIZER.search(self.watched.paths[at])
                 if nameless and internals.requires_grad(parameter) and internals.grad(parameter) is None:
-                    found.append(internals.shape_of(parameter))
-        return tuple(found)
+                    found.setdefault(key, []).append(internals.shape_of(parameter))
+        return found
 
     def found(self) -> tuple[UnheldLeaf, ...]:
         """Return what was seen at two steps or more, and was not written to in between.

@@ -36,13 +36,14 @@ def find(record: Record) -> Iterator[Finding]:
     """Yield one finding for each line that keeps parameters of an optimizer from their gradients."""
     given = {path for call in record.calls for path in call.reached}
     written = {path for write in (*record.writes, *record.hidden) if not write.optimizer for path in write.paths}
+    replaced = any(leaf.orphans and leaf.parameter and not leaf.waiting for leaf in record.unheld)
     for starved in record.starved:
         by_line: dict[tuple[int, int], tuple[list[Cut], list[str]]] = {}
         left: list[str] = []
         ends: dict[tuple[int, int], tuple[DeadEnd, list[str]]] = {}
         inner: dict[tuple[int, ...], tuple[list[BackwardCall], list[str]]] = {}
         for path, position in list(zip_longest(starved.paths, starved.positions))[:MOST_FOLLOWED]:
-            if path in given or path in written:
+            if path in given or path in written or (replaced and ".param_groups[" in path):
                 continue
             cuts = cuts_behind(record, path, position)
             end = end_of(record, path, position)

@@ -26,6 +26,7 @@ from graphwidget.diagnosis.findings.silences.unheld.groups.dropped import (
     may_be_of,
 )
 from graphwidget.diagnosis.findings.silences.unheld.groups.ungrouped import fits_no_test, in_no_group, sortings
+from graphwidget.diagnosis.findings.silences.unheld.joined import came_later, is_at_rest, joined_at
 from graphwidget.diagnosis.findings.silences.unheld.leaves import Line
 from graphwidget.diagnosis.findings.silences.unheld.left_out import is_meant, left_out
 from graphwidget.diagnosis.findings.silences.unheld.plain_leaves import is_untrained, made_to_train
@@ -36,7 +37,7 @@ from graphwidget.diagnosis.findings.silences.unheld.replaced import (
 )
 from graphwidget.diagnosis.findings.silences.unheld.thawed import thawed_later
 from graphwidget.diagnosis.findings.silences.unheld.waiting import without_a_step
-from graphwidget.model import Finding, Record, UnheldLeaf
+from graphwidget.model import Finding, MeasuredJoined, Record, UnheldLeaf
 
 __all__ = ["find"]
 
@@ -80,20 +81,26 @@ def find(record: Record) -> Iterator[Finding]:
         if inside:
             yield gets_to_no_optimizer(container, inside)
     made: dict[int, tuple[Line | None, list[UnheldLeaf]]] = {}
+    later: list[tuple[MeasuredJoined, UnheldLeaf]] = []
     others: list[UnheldLeaf] = []
     for leaf in left:
         if any(one.run.file is None and one.run.run > (leaf.place.run or 0) for one in makers):
             continue  # an optimizer has been made since
+        if leaf.container is None and (joined := joined_at(record, leaf)) is not None:
+            if joined.replacing or not is_at_rest(record, leaf):
+                later.append((joined, leaf))
+            continue
         if leaf.thawed and not (leaf.by_hand or leaf.orphans):
             thawed.append(leaf)  # it was there when the optimizer was made
             continue
         early = [] if leaf.container is not None else [one for one in makers if is_of(one, leaf.path)]
         found = early or (makers if leaf.orphans else [])
-        if len(found) == 1 or (found and leaf.orphans):
+        if len(found) == 1 or leaf.orphans:
             maker = found[0] if len(found) == 1 else None
             made.setdefault(id(maker and maker.statement), (maker, []))[1].append(leaf)
         elif len(makers) <= 1 and not is_meant(record, next(iter(makers), None), leaf):
             others.append(leaf)
+    yield from came_later(record, later)
     for maker, leaves in made.values():
         yield (is_copied if are_copies(leaves) else made_too_early)(record, maker, leaves)
     if thawed:

@@ -21,7 +21,7 @@ from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, where
 from graphwidget.model import CellRun, Finding, Fix, Record, UnheldLeaf
 
-__all__ = ["given_of", "is_of", "made_too_early", "optimizers_made", "replaced_at", "takes_all"]
+__all__ = ["given_of", "is_of", "made_too_early", "modules_of", "optimizers_made", "replaced_at", "takes_all"]
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)
 _ALL_OF = ("parameters", "named_parameters")
@@ -36,10 +36,10 @@ def optimizers_made(record: Record) -> list[Line]:
         for one in ast.walk(tree) if tree is not None else ():
             if isinstance(one, _SIMPLE) and OPTIMIZER.search(ast.unparse(one)):
                 found.append(Line(run, one))
-    return [line for line in found if _modules_of(line)]
+    return [line for line in found if modules_of(line)]
 
 
-def _modules_of(line: Line) -> tuple[str, ...]:
+def modules_of(line: Line) -> tuple[str, ...]:
     """The modules whose `parameters()` the optimizers of a statement are made of."""
     return tuple(dict.fromkeys(name for given in given_of(line) for name in _modules_in(given)))
 
@@ -83,6 +83,8 @@ def takes_all(maker: Line) -> bool:
 def _takes_all(given: ast.expr) -> bool:
     """Whether an optimizer takes all parameters of its modules that require grad, in groups or not."""
     for node in ast.walk(given):
+        if isinstance(node, ast.IfExp):
+            return False
         chosen = node.ifs if isinstance(node, ast.comprehension) else []
         if isinstance(node, ast.Lambda):
             chosen = [node.body]
@@ -115,7 +117,7 @@ def made_too_early(record: Record, maker: Line | None, leaves: list[UnheldLeaf])
     owner = next(iter(syntax.targets(maker.statement)), "") if maker is not None else ""
     orphaned = any(leaf.orphans for leaf in leaves)
     replacing = replaced_at(record, maker, shown, again=orphaned)
-    modules = _modules_of(maker) if maker is not None else ()
+    modules = modules_of(maker) if maker is not None else ()
     module = next((one for one in modules if any(_leads_through(leaf, one) for leaf in shown)), next(iter(modules), ""))
     held = f"the parameters that `{module}` had" if module else "parameters"
     if replacing is not None:
@@ -183,15 +185,21 @@ def _assigned(record: Record, maker: Line | None, name: str, is_variable: bool, 
             if not any((is_variable and target == name) or target.endswith(f".{name}") for target in wholes):
                 continue
             inside = syntax.function_at(run.source, node.lineno)
-            ordered = maker is not None and (inside is None or _home(maker, run) is inside[1])
+            ordered = maker is not None and _home(maker, run) is (inside[1] if inside is not None else None)
             behind = maker is not None and (run.run, node.lineno) >= (maker.run.run, maker.statement.lineno)
             constructs = inside is not None and inside[0] is not None and inside[1].name == "__init__"
             if constructs and not (ordered and behind):
                 continue
-            first = ordered and not behind and not (again and inside is not None)
+            first = ordered and not behind and not (again and maker is not None and _may_run_alone(maker, node, inside))
             if first or (is_variable and not ordered):
                 continue
             yield Line(run, node)
+
+
+def _may_run_alone(maker: Line, node: ast.stmt, inside: object) -> bool:
+    """Whether a line of the maker's function, before it, may run another time without it: not in its block."""
+    block = syntax.block_of(maker.run.source, maker.statement)
+    return inside is not None and not any(one.lineno <= node.lineno <= (one.end_lineno or 0) for one in block)
 
 
 def _assigns_all(node: ast.AST, name: str) -> bool:
