@@ -61,13 +61,13 @@ def parts_of_older(items: list[tuple[Any, Any]], frames: Iterable[types.FrameTyp
     found = set[int]()
     functions = [frame for frame in frames if frame.f_code.co_flags & reading.CO_OPTIMIZED]
     for variables in (items, *map(reading.locals_of, functions)):
+        modules = [value for _, value in variables if torch.nn.Module in reading.mro_of(type(value))]
         inside = set[int]()
-        for _, value in variables:
-            if torch.nn.Module in reading.mro_of(type(value)):
-                if id(value) in inside:
-                    found.add(id(value))
-                else:
-                    _add_parts(value, inside)
+        for module in modules if len(modules) > 1 else ():  # one alone is no part of another: nothing is looked through
+            if id(module) in inside:
+                found.add(id(module))
+            else:
+                _add_parts(module, inside)
     return frozenset(found)
 
 
