@@ -138,3 +138,10 @@ crit = Critic()"""
     (found,) = untrained(SETUP + critic, SHORT, STEPS)
     assert found.severity == "info"
     assert not untrained(SETUP + critic, "crit.load_state_dict(crit.state_dict())\n" + SHORT, STEPS)
+
+
+def test_a_gradient_that_has_another_use() -> None:
+    gated = "gate = nn.Parameter(torch.ones(2))\nscores = torch.zeros(2)\nopt = torch.optim.SGD(net.parameters(), 0.1)"
+    steps = STEPS.replace("crit(*net(torch.randn(5, 3)))", "(torch.stack(net(torch.randn(5, 3))) * gate).sum()")
+    assert not untrained(SETUP, gated, steps + "    scores += gate.grad.abs()\n    gate.grad = None\n")
+    assert untrained(SETUP, gated, steps + "    print(gate.grad)\n    gate.grad = None\n")

@@ -47,7 +47,8 @@ def is_meant(record: Record, maker: Line | None, leaf: UnheldLeaf) -> bool:
         return True
     name = re.escape(root_of(spoken(leaf.path)))
     said = rf"\b{name}\b[^=\n]*\.(eval|load_state_dict|requires_grad_)\(|\b{name}\b[^\n]*(deepcopy|pretrained|\.load)"
-    return any(re.search(said, run.source) for run in record.runs.values())
+    used = rf"^(?!\s*(?:print|assert)\b).*\b{re.escape(parts_of(leaf.path)[-1])}\.grad\b(?!\s*= None|\.zero_|\s+is )"
+    return any(re.search(said, run.source) or re.search(used, run.source, re.M) for run in record.runs.values())
 
 
 def left_out(record: Record, maker: Line | None, leaves: list[UnheldLeaf]) -> Iterator[Finding]:
