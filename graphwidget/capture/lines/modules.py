@@ -10,7 +10,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 import torch
@@ -39,7 +39,7 @@ class _ModuleRecord:
     def __init__(self, module: torch.nn.Module, key: int, own_code: bool) -> None:
         self.key = key
         self.class_name = type(module).__name__
-        self.own_code = own_code
+        self.own_code = own_code  # whether its `forward` is, or calls, code of the user's
         self.inplace = _works_in_place(module)
         self.calls = 0
         self.path: str | None = None  # from the user's name, once found
@@ -54,13 +54,13 @@ class _ThreadState:
         self.last = now
         self.ranges = Ranges()
         self.fresh = self.ranges.fresh
-        # (module, number of the call, whether lines were traced before it) of the calls in progress.
-        self.stack: list[tuple[_ModuleRecord, int, bool]] = []
+        # (module, number of the call, whether to trace lines after it, and in it) of the calls in progress.
+        self.stack: list[tuple[_ModuleRecord, int, bool, bool]] = []
         self.trace: Any = None
 
     def close(self, now: int) -> None:
         if self.stack:
-            inner, call, _ = self.stack[-1]
+            inner, call, _, _ = self.stack[-1]
             fresh = self.fresh
             fresh += (self.last, now, inner.key, self.stack[0][0].key, call)
             if len(fresh) > FRESH:
@@ -80,9 +80,9 @@ class ModuleTracer:
     is_own
         Whether code belongs to a cell.
     pauses
-        On Python 3.10 and 3.11 tracing lines slows all code down, so it pauses while torch's own modules run. Three
-        functions: pause inside a module, pause outside all modules (where tracing should be on), and continue. None:
-        no pause is needed.
+        On Python 3.10 and 3.11 tracing lines slows all code down, so it pauses while torch's own modules run, if they
+        call no hook and no function of the user's. Three functions: pause inside a module, pause outside all modules
+        (where tracing should be on), and continue. None: no pause is needed.
     """
 
     def __init__(
@@ -106,6 +106,7 @@ class ModuleTracer:
         self.rested = False  # whether the hooks were removed because they cost too much
         self._handles: list[Any] = []
         self._undo: Callable[[], None] = lambda: None
+        self._global: dict[int, tuple[int | None, bool]] = {}  # id of a table of hooks -> its newest, and if one is own
 
     def start(self) -> None:
         """Install the hooks. They are removed again if they cost too much."""
@@ -142,10 +143,7 @@ class ModuleTracer:
                 state = self._state()
             stack = state.stack
             if self.pause is not None:
-                if not stack:
-                    paused = self.pause_or_reclaim()
-                elif stack[-1][0].own_code:  # nothing is traced inside other modules
-                    paused = self.pause()
+                paused = self.pause() if stack else self.pause_or_reclaim()
             now = self.count()
             if now != state.last:
                 state.close(now)
@@ -154,9 +152,14 @@ class ModuleTracer:
             known = self._by_id.get(id(module))
             if known is None or known.ref() is not module:
                 known = self._add(module)
-            stack.append((known, known.calls, paused is not None))
+            # A hook of an inner module may have left tracing on in code of torch's: it need not go on there.
+            after = paused is not None and (not stack or stack[-1][3])
+            inside = (
+                known.own_code or bool(module._forward_pre_hooks) or self._calls_own(hooks._global_forward_pre_hooks)
+            )
+            stack.append((known, known.calls, after, inside))
             known.calls += 1
-            if known.own_code and state.trace is not None:
+            if inside and state.trace is not None:
                 self.unpause(state.trace)
         except Exception as error:
             self.unpause(paused)
@@ -171,16 +174,18 @@ class ModuleTracer:
             except AttributeError:
                 state = self._state()
             stack = state.stack
-            if self.pause is not None and (not stack or stack[-1][0].own_code):
+            if self.pause is not None:
                 self.pause()
             now = self.count()
             if now != state.last:
                 state.close(now)
             # An exception may have skipped the end of inner calls.
             while stack:
-                known, _, traced = stack.pop()
+                known, _, after, _ = stack.pop()
                 if known.ref() is module:
-                    if traced and state.trace is not None:
+                    # The module's own hooks run after this one.
+                    hooked = module._forward_hooks or self._calls_own(hooks._global_forward_hooks)
+                    if (after or hooked) and state.trace is not None:
                         self.unpause(state.trace)
                     break
             if not stack:
@@ -204,10 +209,25 @@ class ModuleTracer:
         # Not `type(module).forward`: that of a scripted module is an object which only an instance can be asked for.
         forward = reading.static_attribute(type(module), "forward")
         code = getattr(getattr(forward, "__func__", forward), "__code__", None)  # `__func__`: of a static method
-        known = _ModuleRecord(module, key, code is not None and self.is_own(code))
+        own = code is not None and self.is_own(code)
+        given = self.pause is not None and any(map(self._is_own_function, vars(module).values()))
+        known = _ModuleRecord(module, key, own or given)
         self._by_key.append((known.class_name, None))
         self._by_id[id(module)] = self._alive[key] = known
         return known
+
+    def _is_own_function(self, value: object) -> bool:
+        """Whether a module was given a function of the user's: ``nn.TransformerEncoderLayer(8, 2, activation=f)``."""
+        return type(value) is FunctionType and self.is_own(value.__code__)
+
+    def _calls_own(self, table: dict[int, Any]) -> bool:
+        """Whether one of the hooks that all modules call is the user's own."""
+        newest = next(reversed(table), None)
+        known = self._global.get(id(table))
+        if known is None or known[0] != newest:
+            codes = [reading.code_of(hook) for hook in table.values()]
+            known = self._global[id(table)] = (newest, any(code is not None and self.is_own(code) for code in codes))
+        return known[1]
 
     def _drop_dead_modules(self) -> None:
         """Keep only the names of dead modules. (Not done at their death: a Ctrl+C at that moment would be lost.)"""

@@ -6,6 +6,7 @@ Types are known by their MRO, never by `isinstance`, which asks `__class__`. Con
 
 from __future__ import annotations
 
+import functools
 import keyword
 import sys
 import types
@@ -22,6 +23,7 @@ __all__ = [
     "REGISTRIES",
     "attribute",
     "class_dict",
+    "code_of",
     "dict_getter",
     "is_leaf",
     "is_name",
@@ -164,3 +166,13 @@ def is_leaf(tensor: torch.Tensor) -> bool:
 
 def is_name(key: Any) -> bool:
     return type(key) is str and key.isidentifier() and not keyword.iskeyword(key)
+
+
+def code_of(hook: Any) -> types.CodeType | None:
+    """The code of a function, a method, a partial, or an object that can be called."""
+    while isinstance(hook, functools.partial):
+        hook = hook.func
+    hook = getattr(hook, "__func__", hook)
+    if not isinstance(hook, types.FunctionType):
+        hook = static_attribute(type(hook), "__call__")
+    return getattr(hook, "__code__", None)

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from graphwidget import torch_internals as internals
-from graphwidget.capture.flow.hooks.unrun import code_of
+from graphwidget.capture.owners.reading import code_of
 from graphwidget.model import MeasuredUnpacked, TensorForm, TextLine
 
 __all__ = ["UnpackedTensors"]

@@ -8,7 +8,6 @@ it is noted what became of a graph there, so that it is known why the hook had n
 from __future__ import annotations
 
 import functools
-import types
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +23,7 @@ from graphwidget.capture.flow.operands import tensors_in
 from graphwidget.capture.owners import reading
 from graphwidget.model import MeasuredHook, PlainInput, TextLine
 
-__all__ = ["UnrunHooks", "code_of"]
+__all__ = ["UnrunHooks"]
 
 _OF_MODULES = ("register_full_backward_hook", "register_full_backward_pre_hook", "register_backward_hook")
 _OF_TENSORS = ("register_hook", "register_post_accumulate_grad_hook")
@@ -116,7 +115,7 @@ class UnrunHooks:
     def _note(self, owner: Any, hook: Any, name: str) -> _Registered | None:
         """Begin to watch a hook; None: it is none of the user's own."""
         try:
-            code = code_of(hook)
+            code = reading.code_of(hook)
             line = self._line_of(code) if code is not None else None
             if line is None or len(self._all) >= _MOST_HOOKS or is_dynamo_compiling():
                 return None
@@ -219,16 +218,6 @@ def _counting(hook: Any, known: _Registered) -> Any:
         return hook(*args, **kwargs)
 
     return functools.update_wrapper(counted, hook)
-
-
-def code_of(hook: Any) -> CodeType | None:
-    """The code of a function, a method, a partial, or an object that can be called."""
-    while isinstance(hook, functools.partial):
-        hook = hook.func
-    hook = getattr(hook, "__func__", hook)
-    if not isinstance(hook, types.FunctionType):
-        hook = reading.static_attribute(type(hook), "__call__")
-    return getattr(hook, "__code__", None)
 
 
 def _why(module: Any, given: Any, output: Any) -> str:

@@ -17,6 +17,7 @@ from graphwidget.model import Place, Record, Write
 
 __all__ = ["HandedIn", "argument_of", "handed_in", "own_variables"]
 
+_DETACHED = ("detach", "data", "numpy")
 _OPERATORS = (ast.BinOp, ast.UnaryOp, ast.Compare)  # of tensors: each computes a new one
 
 
@@ -59,7 +60,8 @@ def handed_in(record: Record, write: Write, name: str, computing: Collection[Spo
         text = cells.text(place.cell)
         found, ignored = source.function_at(text, place.line or 0), _ignores_result(cells, caller)
         reads = found is not None and _reads_later(text, found[1], place, name, ignored)
-        if found is None or (reads and not ignored) or name not in own_variables(found[1]):
+        own_use = reads and (not ignored or (found is not None and _is_detached(text, found[1], place, name)))
+        if found is None or own_use or name not in own_variables(found[1]):
             passing = name in _of_a_pass(source.loops_around(text, place.line or 0))
             return HandedIn(made, *(("", None) if passing else (name, at(place))), used=used) if made else None
         made, used = made or found[1].name, used or reads
@@ -91,6 +93,16 @@ def _reads_later(text: str, function: ast.FunctionDef, place: Place, name: str, 
         if id(node) not in skipped and (node.lineno > own.lineno or (again and name not in _of_a_pass(around))):
             return True
     return False
+
+
+def _is_detached(text: str, function: ast.FunctionDef, place: Place, name: str) -> bool:
+    """Whether a function took a variable out of the graph for itself: ``values = output.detach()``.
+
+    What it computes with that is its own business, not the caller's.
+    """
+    made = [s for s in source.bindings(text, name, place.line or 0) if s.lineno > function.lineno]
+    value = source.given(made[-1]) if made else None
+    return value is not None and any(isinstance(n, ast.Attribute) and n.attr in _DETACHED for n in ast.walk(value))
 
 
 def _of_a_pass(loops: Sequence[ast.stmt]) -> set[str]:

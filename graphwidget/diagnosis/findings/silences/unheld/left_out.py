@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from graphwidget.diagnosis.findings.silences.unheld.groups.whole import groups_given
 from graphwidget.diagnosis.findings.silences.unheld.leaves import Line, finding_of, named, parts_of, unheld_wholes
 from graphwidget.diagnosis.findings.silences.unheld.named_there import named_there
-from graphwidget.diagnosis.findings.silences.unheld.replaced import given_of, takes_all
+from graphwidget.diagnosis.findings.silences.unheld.replaced import first_arguments, given_of, takes_all
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
@@ -46,7 +47,8 @@ def is_meant(record: Record, maker: Line | None, leaf: UnheldLeaf) -> bool:
         return True
     name = re.escape(root_of(spoken(leaf.path)))
     said = rf"\b{name}\b[^=\n]*\.(eval|load_state_dict|requires_grad_)\(|\b{name}\b[^\n]*(deepcopy|pretrained|\.load)"
-    return any(re.search(said, run.source) for run in record.runs.values())
+    used = rf"^(?!\s*(?:print|assert)\b).*\b{re.escape(parts_of(leaf.path)[-1])}\.grad\b(?!\s*= None|\.zero_|\s+is )"
+    return any(re.search(said, run.source) or re.search(used, run.source, re.M) for run in record.runs.values())
 
 
 def left_out(record: Record, maker: Line | None, leaves: list[UnheldLeaf]) -> Iterator[Finding]:
@@ -97,10 +99,12 @@ def added_to(record: Record, maker: Line | None, path: str, form: str = "{}") ->
     `form`: how the optimizer is given what is there: ``*{}.parameters()``.
     """
     given = given_of(maker) if maker is not None else []
-    name = named_there(record, maker, path) if maker is not None and len(given) == 1 else ""
+    name = named_there(record, maker, path) if maker is not None and given else ""
     if maker is None or not name:
         return "", ()
-    text, (old,), new = maker.run.source, given, form.format(name)
+    text, old, new = maker.run.source, given[0], form.format(name)
+    if len(given) > 1 or (isinstance(old, ast.Call) and syntax.last_name(ast.unparse(old.func)) == "named_parameters"):
+        return _as_group(maker, f"[{new}]" if form == "{}" else new.removeprefix("*"))
     if isinstance(old, (ast.List, ast.Tuple)):
         if not old.elts or any(isinstance(one, ast.Dict) for one in old.elts):
             return "", ()
@@ -108,6 +112,15 @@ def added_to(record: Record, maker: Line | None, path: str, form: str = "{}") ->
     listed = isinstance(old, ast.Call) and syntax.last_name(ast.unparse(old.func)) in _OF_PARAMETERS
     whole = f"[*{ast.unparse(old)}, {new}]"
     return (whole, text_edit.replace_node(maker.run.cell, text, old, whole)) if listed else ("", ())
+
+
+def _as_group(maker: Line, params: str) -> tuple[str, Edits]:
+    """A group of its own behind those of the line's only optimizer; empty: it has no list of groups there."""
+    groups = [one for given in first_arguments(maker) for one in groups_given(maker.run.source, maker.statement, given)]
+    new = f'{{"params": {params}}}'
+    if not groups or len(first_arguments(maker)) != 1:
+        return "", ()
+    return new, text_edit.insert_behind(maker.run.cell, maker.run.source, groups[-1], f", {new}")
 
 
 def _maybe_meant(maker: Line | None, leaves: list[UnheldLeaf]) -> Finding:

@@ -21,6 +21,8 @@ def named_there(record: Record, maker: Line, path: str) -> str:
     if inside is None:
         return name if _is_bound(record, root_of(name), maker) else ""
     cls, function = inside
+    if cls is not None and function.name != "__init__":
+        return _of_the_object(record, maker, cls, function, name)
     called = cls.name if cls is not None and function.name == "__init__" else function.name if cls is None else ""
     calls = [
         Line(run, statement)
@@ -44,6 +46,49 @@ def named_there(record: Record, maker: Line, path: str) -> str:
         return own if any(f"self.{first}" in syntax.targets(one) for one in _before(function, maker)) else ""
     local = syntax.bound(function) | {one.arg for one in function.args.args}
     return name if root_of(name) not in local and _is_bound(record, root_of(name), calls[0]) else ""
+
+
+def _of_the_object(record: Record, maker: Line, cls: ast.ClassDef, method: ast.FunctionDef, name: str) -> str:
+    """How a method that the constructor calls can name what that was given, and has kept in the object before."""
+    constructor = next((one for one in cls.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"), None)
+    if constructor is None:
+        return ""
+    calling = [s for s in syntax.own_statements(constructor.body) if _call_of(s, f"self.{method.name}") is not None]
+    made = [call for run in Cells.of(record).latest for call in _made_in(run.source, _constructed_by(record, cls))]
+    if len(calling) != 1 or len(made) != 1:
+        return ""
+    for parameter, given in _given(made[0], constructor, is_method=True).items():
+        if name == given or name.startswith(f"{given}."):
+            before = _before(constructor, Line(maker.run, calling[0]))
+            pairs = (pair for one in before for pair in _pairs(one))
+            kept = next((own for own, value in pairs if value == parameter and own.startswith("self.")), "")
+            return kept + name[len(given) :] if kept else ""
+    return ""
+
+
+def _constructed_by(record: Record, cls: ast.ClassDef) -> set[str]:
+    """The name of a class, and those of the classes below it that have no constructor of their own."""
+    every = [
+        one for run in Cells.of(record).latest for one in syntax.nodes_of(run.source) if isinstance(one, ast.ClassDef)
+    ]
+    found = {cls.name}
+    for _ in every:
+        found |= {one.name for one in every if found.intersection(map(_last, one.bases)) and not _constructs(one)}
+    return found
+
+
+def _constructs(cls: ast.ClassDef) -> bool:
+    return any(isinstance(one, ast.FunctionDef) and one.name == "__init__" for one in cls.body)
+
+
+def _last(node: ast.expr) -> str:
+    return syntax.last_name(ast.unparse(node))
+
+
+def _made_in(text: str, classes: set[str]) -> list[ast.Call]:
+    """The calls outside of functions that make an object of one of these classes."""
+    calls = [one for one in syntax.nodes_of(text) if isinstance(one, ast.Call) and _last(one.func) in classes]
+    return [one for one in calls if syntax.function_at(text, one.lineno) is None]
 
 
 def _is_bound(record: Record, root: str, line: Line) -> bool:
@@ -84,3 +129,17 @@ def _kept_as(function: ast.FunctionDef, maker: Line, parameter: str) -> str:
             if kept:
                 return kept
     return parameter
+
+
+def _pairs(statement: ast.stmt) -> list[tuple[str, str]]:
+    """The targets of an assignment, each with its value: of ``self.a, self.b = a, b``, too."""
+    if not isinstance(statement, ast.Assign):
+        return []
+    value = statement.value
+    found = []
+    for target in statement.targets:
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            found += [(ast.unparse(a), ast.unparse(b)) for a, b in zip(target.elts, value.elts)]
+        else:
+            found.append((ast.unparse(target), ast.unparse(value)))
+    return found

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from graphwidget.diagnosis.findings.silences.unheld.groups.whole import taken_whole
 from graphwidget.diagnosis.findings.silences.unheld.leaves import (
     Line,
     finding_of,
@@ -21,7 +22,11 @@ from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, where
 from graphwidget.model import CellRun, Finding, Fix, Record, UnheldLeaf
 
+<<<<<<< HEAD
 __all__ = ["given_of", "is_of", "made_too_early", "modules_of", "optimizers_made", "replaced_at", "takes_all"]
+=======
+__all__ = ["first_arguments", "given_of", "is_of", "made_too_early", "optimizers_made", "replaced_at", "takes_all"]
+>>>>>>> bank
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)
 _ALL_OF = ("parameters", "named_parameters")
@@ -54,12 +59,22 @@ def _modules_in(given: ast.expr) -> Iterator[str]:
 def given_of(line: Line) -> list[ast.expr]:
     """What the optimizers of a statement are made of, their first arguments: it may make several, in a dict.
 
-    For a name that its function, or its cell, assigns once before that: what it assigns.
+    For a name that its function, or its cell, assigns once before that: what it assigns. For groups into which all
+    parameters of a module are sorted: the call that gives these.
     """
+    return [each for given in first_arguments(line) for each in _sorted_or(line, given)]
+
+
+def first_arguments(line: Line) -> list[ast.expr]:
+    """What the optimizers of a statement are given there."""
     calls = [node for node in ast.walk(line.statement) if isinstance(node, ast.Call)]
     making = [one for one in calls if OPTIMIZER.search(f"{ast.unparse(one.func)}(")]
     first = ([*one.args, *(kept.value for kept in one.keywords if kept.arg == "params")][:1] for one in making)
-    return [_assigned_once(line, given) for one in first for given in one]
+    return [given for one in first for given in one]
+
+
+def _sorted_or(line: Line, given: ast.expr) -> list[ast.expr]:
+    return taken_whole(line.run.source, line.statement, given) or [_assigned_once(line, given)]
 
 
 def _assigned_once(line: Line, given: ast.expr) -> ast.expr:
