@@ -22,11 +22,16 @@ from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
 from graphwidget.diagnosis.wording import at, where
 from graphwidget.model import CellRun, Finding, Fix, Record, UnheldLeaf
 
-<<<<<<< HEAD
-__all__ = ["given_of", "is_of", "made_too_early", "modules_of", "optimizers_made", "replaced_at", "takes_all"]
-=======
-__all__ = ["first_arguments", "given_of", "is_of", "made_too_early", "optimizers_made", "replaced_at", "takes_all"]
->>>>>>> bank
+__all__ = [
+    "first_arguments",
+    "given_of",
+    "is_of",
+    "made_too_early",
+    "modules_of",
+    "optimizers_made",
+    "replaced_at",
+    "takes_all",
+]
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)
 _ALL_OF = ("parameters", "named_parameters")
