@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
+from graphwidget.diagnosis.no_graph.numbers.of_a_loss import made_numbers
 from graphwidget.model import BackwardCall, CellError, Event, Finding, Record, TextEdit, cut
 
 __all__ = ["Account", "Next", "Raised", "account_of", "most_held"]
@@ -103,6 +104,9 @@ class Account:
     next
         In a trial: the fixes for the error that it ended with, if that is explained; else for graphs that pile up, for
         a line at which values were measured to leave the graph, or for what else is wrong.
+    numbers
+        Lines of a loss that were measured to take numbers or new tensors out of values with a graph, and the leaves
+        behind these; None: nothing was measured.
     """
 
     begun: int = 0
@@ -123,6 +127,7 @@ class Account:
     seconds: float = 0.0
     ended: str = "end"
     next: tuple[Next, ...] = ()
+    numbers: Mapping[str, Sequence[str]] | None = None
 
     def to_json(self) -> str:
         """As text for another process."""
@@ -194,6 +199,7 @@ def account_of(
         seconds=seconds,
         ended=ended,
         next=tuple(_next_fixes(record, findings, cell_of)) if cell_of is not None else (),
+        numbers=made_numbers(record),
     )
 
 

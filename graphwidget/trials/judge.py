@@ -73,7 +73,7 @@ def judge(
         return hung(before.seconds, after.seconds, choice=choice)
     if elsewhere := _piles_elsewhere(before, after, finding):
         return replace(trial(False, f"nothing piles up there any more, but elsewhere: {elsewhere}"), partly=True)
-    for check in (_still_there, _fewer_calls, _fewer_passes, _starved, _constant):
+    for check in (_still_there, _only_in_part, _fewer_calls, _fewer_passes, _starved, _constant):
         wrong = check(before, after, finding, call, fix)
         if wrong:
             return trial(False, wrong)
@@ -215,6 +215,19 @@ def _piles_elsewhere(before: Account, after: Account, finding: Finding) -> str:
         return ""
     now = after.headlines.get("leak", "")
     return "" if any(f"`{one}`" in now for one in finding.carriers) else now
+
+
+def _only_in_part(before: Account, after: Account, finding: Finding, call: BackwardCall | None, fix: Fix) -> str:
+    """Which line cuts off what a fix has given a graph: another one brings a gradient, so it is a wrong one.
+
+    It was a number, and stands where only a number was meant: ``torch.tensor(k)``, ``math.log(k)``.
+    """
+    if finding.kind != "silent" or finding.tensor is None or before.numbers is None or after.numbers is None:
+        return ""
+    for line, leaves in after.numbers.items():
+        if line not in before.numbers and finding.tensor in map(spoken, leaves):
+            return f"`{finding.tensor}` gets only a part of its gradient: {line} takes the bare values of it"
+    return ""
 
 
 def _new_finding(before: Account, after: Account) -> str:

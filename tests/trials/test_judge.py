@@ -57,6 +57,21 @@ def test_what_got_no_gradient_must_get_one():
     assert judged(replace(AFTER, starved=("net.weight",)), before, finding, call=None).ok is True
 
 
+def test_a_line_that_cuts_off_what_the_fix_gave_a_graph_leaves_a_part_of_the_gradient():
+    finding = replace(FINDING, kind="silent", severity="warning", tensor="model.w", call=None)
+    before = replace(BEFORE, errors=(), findings={"silent": 1}, numbers={"k = float(w)": ("model.w",)})
+    after = replace(AFTER, numbers={"y = torch.tensor(k) * x": ("model.w",)})
+    assert judged(after, before, finding, call=None).why == (
+        "`model.w` gets only a part of its gradient: y = torch.tensor(k) * x takes the bare values of it"
+    )
+    for fine in (
+        replace(after, numbers={"y = torch.tensor(k) * x": ("model.v",)}),  # of another parameter
+        replace(after, numbers=before.numbers),  # it did so before, and something else was wrong
+        replace(after, numbers=None),  # nothing was measured
+    ):
+        assert judged(fine, before, finding, call=None).ok is True
+
+
 def test_another_error_is_no_success():
     name = Raised(1, "NameError", "name 'h' is not defined", "train.py:8")
     assert judged(replace(AFTER, errors=(name,))).why == "raised NameError: name 'h' is not defined (train.py:8)"

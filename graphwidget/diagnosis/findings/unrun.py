@@ -1,7 +1,8 @@
 """Outputs that are kept with their graphs although no backward runs them: an evaluation that records.
 
 They may be kept for a later call, so this is information, and reported only for a considerable amount of memory. It is
-a warning where a loop carries on a graph of a model in evaluation mode, and the program calls no backward at all.
+a warning where a loop carries on a graph of a model in evaluation mode, and the program calls no backward at all; and
+where grad mode was switched on inside a block that had switched it off.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 
 from graphwidget.diagnosis.fixes.piles import holders
+from graphwidget.diagnosis.no_graph.grad_mode.switched_on import switched_on
 from graphwidget.diagnosis.no_graph.measured import statement_of
 from graphwidget.diagnosis.reuse.passes.loops import ENOUGH, MANY
 from graphwidget.diagnosis.source.cells import Cells
@@ -173,6 +175,22 @@ def _finding(record: Record, path: str, owners: tuple[Owner, ...], inside: set[i
         "No gradient flows back through them.",
     )
     detached = holders.keep_numbers(record, path, owners)
+    on = switched_on(record, place) if place is not None else None
+    if on is not None:
+        return Finding(
+            "leak",
+            "warning",
+            f"`{name}` keeps {len(owners)} tensors with the graphs that made them: {nodes} nodes and "
+            f"{bytes_text(kept)} of saved tensors. {on.text}",
+            f"`{name}` keeps {len(owners)} graphs: a line switches grad mode on inside `{on.switch.text}`.",
+            node=graph.name_of(first),
+            node_uid=graph.uid[first],
+            made_at=on.place,
+            carriers=(name,),
+            bytes=kept,
+            uids=tuple(graph.uid[owner.node] for owner in owners[:50]),
+            fixes=(on.fix, detached) if detached is not None else (on.fix,),
+        )
     return Finding(
         "leak",
         "info",

@@ -66,6 +66,7 @@ FIX_IDS = {
     "clear_if_there": "clear a `.grad` only if it is not None",
     "skip_none": "leave out parameters whose `.grad` is None",
     "new_optimizer": "make the optimizer from the parameters that are trained",
+    "restore_the_mode": "leave grad mode as it was before, by a block",
     "no_grad_or_item": "compute under `torch.no_grad()`, or take a number",
     "float_dtype": "use a floating-point type",
     "scalar_loss": "reduce the loss to one number",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from graphwidget.diagnosis.source import syntax as source
@@ -13,7 +13,7 @@ from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import CellRun, Fix
 
-__all__ = ["LeftEarly", "left_early"]
+__all__ = ["LeftEarly", "as_block", "left_early"]
 
 _FROM_A_LOOP, _FROM_A_FUNCTION = (ast.Continue, ast.Break), (ast.Return, ast.Raise)
 
@@ -42,24 +42,25 @@ class LeftEarly:
 
     def fix(self) -> Fix:
         """A block in place of the two statements: grad mode is as before it however it is left."""
-        spot = at(place_of(self.run, self.off.lineno))
-        switch = ast.unparse(self.off.value)
-        switch = re.sub(r"^((?:\w+\.)?)set_grad_enabled\(.*", r"\1no_grad()", switch)
-        last = place_of(self.run, self.between[-1].lineno) if self.between else None
-        text = f"Put what is between the two under `with {switch}:` ({where(place_of(self.run, self.off.lineno))} to "
-        text += f"{where(last)}): however it is left, grad mode is then as it was before."
-        return Fix("remove_no_grad", text, False, spot, edits=self._edits(f"with {switch}:"))
+        text, edits = as_block(self.run, self.off, self.on, self.between)
+        text += ": however it is left, grad mode is then as it was before."
+        return Fix("remove_no_grad", text, False, at(place_of(self.run, self.off.lineno)), edits=edits)
 
-    def _edits(self, head: str) -> text_edit.Edits:
-        strings = (n for one in self.between for n in ast.walk(one) if isinstance(n, (ast.Constant, ast.JoinedStr)))
-        alone = all(len(source.beginning_at(self.run.source, one.lineno)) == 1 for one in (self.off, self.on))
-        if not self.between or not alone or any(one.lineno != one.end_lineno for one in strings):
-            return ()
-        lines = source.lines_of(self.run.source)[self.off.end_lineno or 0 : self.on.lineno - 1]
-        depth = self.off.col_offset
-        new = [f"    {line[depth:]}" if line.strip() else "" for line in lines]
-        first, last = self.off.lineno, self.on.end_lineno or self.on.lineno
-        return text_edit.replace_lines(self.run.cell, self.run.source, first, last, [head, *new])
+
+def as_block(run: CellRun, off: ast.Expr, on: ast.Expr, between: Sequence[ast.stmt]) -> tuple[str, text_edit.Edits]:
+    """A block in place of two statements that switch grad mode off and on: in words, and the edits."""
+    switch = re.sub(r"^((?:\w+\.)+?)(?:autograd\.)?set_grad_enabled\(.*", r"\1no_grad()", ast.unparse(off.value))
+    last = place_of(run, between[-1].lineno) if between else None
+    text = f"Put what is between the two under `with {switch}:` ({where(place_of(run, off.lineno))} to {where(last)})"
+    strings = (n for one in between for n in ast.walk(one) if isinstance(n, (ast.Constant, ast.JoinedStr)))
+    alone = all(len(source.beginning_at(run.source, one.lineno)) == 1 for one in (off, on))
+    if not between or not alone or any(one.lineno != one.end_lineno for one in strings):
+        return text, ()
+    lines = source.lines_of(run.source)[off.end_lineno or 0 : on.lineno - 1]
+    depth = off.col_offset
+    new = [f"    {line[depth:]}" if line.strip() else "" for line in lines]
+    first, end = off.lineno, on.end_lineno or on.lineno
+    return text, text_edit.replace_lines(run.cell, run.source, first, end, [f"with {switch}:", *new])
 
 
 def left_early(run: CellRun, off: ast.stmt, *, by_error: bool = False) -> LeftEarly | None:

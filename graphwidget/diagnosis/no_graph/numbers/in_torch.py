@@ -13,6 +13,7 @@ from graphwidget.diagnosis.fixes.as_tensors import in_numpy
 __all__ = ["PACKING", "Known", "Written", "is_taking", "may_be_array", "packed", "taken", "write"]
 
 PACKING = ("from_numpy", "tensor", "as_tensor", "asarray", "Tensor", "FloatTensor")
+_FILLED = {"full": "ones", "full_like": "ones_like"}  # torch takes the number out of a tensor that is to fill another
 _OUT = ("numpy", "item", "tolist")
 _ON_THE_WAY = (*_OUT, "detach", "cpu")
 # Functions of NumPy and of `math`, and methods of arrays: how torch calls what computes the same in the same way.
@@ -75,11 +76,13 @@ class Known(NamedTuple):
 
     `own`: its functions, and whether they return an array that is to be a tensor where they are given one. `making`:
     the last names of those that return one that they take themselves. `arrays`: variables that NumPy has made.
+    `properties`: those that return one, as they are read: ``self.shape``.
     """
 
     own: Mapping[str, bool]
     making: Collection[str]
     arrays: Collection[str]
+    properties: Collection[str] = ()
 
 
 def is_taking(node: ast.AST) -> bool:
@@ -108,7 +111,15 @@ def packed(node: ast.AST) -> ast.expr | None:
         return None
     by_module = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name)  # ``th.tensor(x)``
     last = ast.unparse(node.func).rpartition(".")[2] if by_module else getattr(node.func, "id", None)
+    if last in _FILLED:
+        return _filling(node)
     return node.args[0] if last in PACKING else None
+
+
+def _filling(node: ast.Call) -> ast.expr | None:
+    """``k`` of ``torch.full((n,), k)``."""
+    named = (one.value for one in node.keywords if one.arg == "fill_value")
+    return node.args[1] if len(node.args) == 2 else next(named, None)
 
 
 def may_be_array(node: ast.expr, arrays: Collection[str]) -> bool:
@@ -210,6 +221,15 @@ class _Writer(ast.NodeTransformer):
             return node
         return _call("torch.as_tensor", [node])
 
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """A property that returns an array is called where it is read."""
+        self.generic_visit(node)
+        name = ast.unparse(node)
+        if name not in self._known.properties:
+            return node
+        self.calls.append((name, ()))
+        return self._as_array(node)
+
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """Write one call with tensors."""
         self.generic_visit(node)
@@ -225,10 +245,10 @@ class _Writer(ast.NodeTransformer):
                 value = value.func.value
             value = value.value if isinstance(value, ast.Attribute) and value.attr == "data" else value
             return self._as_array(value)
-        if packed(node) is not None:
-            return self._packing(node) if some else node
-        if name in ("sum", "abs") and some:
-            return self._as_array(node)
+        if (made := packed(node)) is not None:
+            return self._packing(node, made) if self.is_array(made) else node
+        if (name in ("sum", "abs") and some) or (name in ("max", "min") and some and len(given) > 1):
+            return self._as_array(node)  # Python's own functions take tensors
         if name == "max" or name == "min" or (in_numpy(node) and some) or (name.startswith("math.") and some):
             return self._function(node, name.partition(".")[2] or name) if some else node
         if isinstance(node.func, ast.Attribute) and self.is_array(node.func.value):
@@ -242,16 +262,33 @@ class _Writer(ast.NodeTransformer):
             return self._as_array(node)
         return node
 
-    def _packing(self, node: ast.Call) -> ast.expr:
+    def _packing(self, node: ast.Call, made: ast.expr) -> ast.expr:
         """``x`` of ``torch.from_numpy(x)``, of a list a stack; a type and a device are kept."""
         self.made = True
+        last = ast.unparse(node.func).rpartition(".")[2]
+        if last in _FILLED:
+            rest = [one for one in node.keywords if one.arg != "fill_value"]
+            ones = ast.Call(_path(f"torch.{_FILLED[last]}"), node.args[:1], rest)
+            return self._ended(ast.BinOp(made, ast.Mult(), ones))
         kept = {one.arg: one.value for one in node.keywords if one.arg in ("dtype", "device")}
-        value = _call("torch.stack", [node.args[0]]) if self._is_list(node.args[0]) else node.args[0]
+        value = self._stacked(made) if self._is_list(made) else made
         to = [kept[one] for one in ("device", "dtype") if one in kept]
-        new = ast.Call(ast.Attribute(value, "to", ast.Load()), to, []) if to else value
-        new = copy.deepcopy(new)
+        return self._ended(ast.Call(ast.Attribute(value, "to", ast.Load()), to, []) if to else value)
+
+    def _ended(self, node: ast.expr) -> ast.expr:
+        new = copy.deepcopy(node)
         new.ended = True  # type: ignore[attr-defined]
         return new
+
+    def _stacked(self, node: ast.expr) -> ast.expr:
+        """A list as a stack; what else is written in it is made tensors, as no number can be stacked."""
+        if not isinstance(node, ast.List) or any(isinstance(one, ast.Starred) for one in node.elts):
+            return _call("torch.stack", [node])
+        parts = [
+            self._stacked(one) if isinstance(one, ast.List) else one if self.is_array(one) else _as_tensor(one)
+            for one in node.elts
+        ]
+        return _call("torch.stack", [ast.List(parts, ast.Load())])
 
     def _function(self, node: ast.Call, last: str) -> ast.expr:
         """A function of NumPy or `math`, by torch's."""
@@ -306,6 +343,10 @@ class _Writer(ast.NodeTransformer):
 def _is_number(node: ast.expr) -> bool:
     inner = node.operand if isinstance(node, ast.UnaryOp) else node
     return isinstance(inner, ast.Constant) and isinstance(inner.value, (int, float))
+
+
+def _as_tensor(node: ast.expr) -> ast.expr:
+    return _call("torch.as_tensor", [node])
 
 
 def _path(name: str) -> ast.expr:

@@ -9,8 +9,7 @@ does with an array has no gradient anyway.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
 
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.numbers.in_torch import (
@@ -22,8 +21,17 @@ from graphwidget.diagnosis.no_graph.numbers.in_torch import (
     taken,
     write,
 )
+from graphwidget.diagnosis.no_graph.numbers.scopes import (
+    Scope,
+    arguments,
+    paths_of,
+    reach_a_backward,
+    scopes_of,
+    value_of,
+)
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.dataflow.called import objects_of
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.wording import at, place_of, short, where
@@ -34,28 +42,6 @@ __all__ = ["is_wider", "round_trip", "with_torch"]
 _MOST_ROUNDS = 8
 _MOST_SHOWN = 4
 _HARMLESS = ("print", "len", "range", "isinstance", "type", "str", "repr")
-
-
-@dataclass
-class _Scope:
-    """A function, or the text outside of functions, and its names that hold what was taken out."""
-
-    run: CellRun
-    within: ast.ClassDef | None
-    function: ast.FunctionDef | None
-    statements: list[ast.stmt]
-    names: set[str] = field(default_factory=set)
-    lists: set[str] = field(default_factory=set)
-    needed: set[str] = field(default_factory=set)  # of the names, those that a tensor is made of
-    returns: bool = False  # an array that is to be a tensor
-    given: bool = False  # whether it is given one
-    wanted: bool = False  # whether a tensor is made of what it returns
-
-    @property
-    def name(self) -> str:
-        """How it is called; empty: it is no function."""
-        own = self.function.name if self.function is not None else ""
-        return f"self.{own}" if own and self.within is not None else own
 
 
 def with_torch(record: Record, run: CellRun, statement: ast.stmt) -> Fix | None:
@@ -71,7 +57,7 @@ def round_trip(record: Record, run: CellRun, statement: ast.stmt) -> Cause | Non
     """The same for any line on the way, with the line that takes the values out first."""
     trip = _Trip(record)
     kept = trip.joined(trip.kept(), run, statement)
-    if not kept or not trip.is_of_a_loss(kept):
+    if not kept or not trip.go_to_a_loss([one for one, (_, written) in kept.items() if trip.ends(one, written)]):
         return None
     ordered = sorted(((scope.run, one) for one, (scope, _) in kept.items()), key=lambda on: (on[0].run, on[1].lineno))
     taking = [on for on in ordered if any(map(is_taking, ast.walk(on[1])))]
@@ -102,7 +88,7 @@ def _lines(edits: Edits) -> set[tuple[int | None, str | None, int]]:
     return {(one.cell, one.file, line) for one in edits for line in range(one.start[0], one.end[0] + 1)}
 
 
-_Way = dict[ast.stmt, tuple[_Scope, Written]]  # the statements of a way, each as it is with tensors
+_Way = dict[ast.stmt, tuple[Scope, Written]]  # the statements of a way, each as it is with tensors
 
 
 class _Trip:
@@ -110,19 +96,31 @@ class _Trip:
 
     def __init__(self, record: Record) -> None:
         latest = Cells.of(record).latest
+        self._ends: dict[ast.stmt, bool] = {}
         self._facts: dict[ast.stmt, tuple[bool, set[str], set[str]]] = {}  # of statements, as these are asked often
-        self._scopes = [scope for run in latest for scope in _scopes(run)]
+        self._scopes = [scope for run in latest for scope in scopes_of(run)]
         self._arrays = {name for run in latest for name in _made_by_numpy(run.source)}
         self._functions = [one for one in self._scopes if one.function is not None]
         self._follow()
 
-    def _known(self, scope: _Scope) -> Known:
+    def _known(self, scope: Scope) -> Known:
         own = {one.name: one.returns for one in self._functions if (one.within is None or one.within is scope.within)}
-        making = {one.function.name for one in self._scopes if one.function and one.returns and not one.given}
-        return Known(own, making, self._arrays - scope.names)
+        made = [one for one in self._scopes if one.function and one.returns and not one.given]
+        making = {one.function.name for one in made if one.function and not one.is_property}
+        read = {name for one in made if one.is_property for name in self._read_as(one, scope)}
+        return Known(own, making, self._arrays - scope.names, read)
 
-    def _written(self, scope: _Scope, one: ast.stmt) -> Written | None:
-        value = _value(one)
+    def _read_as(self, made: Scope, scope: Scope) -> Iterator[str]:
+        """How a scope reads a property: as that of the object itself, or of an object of its class."""
+        if made.within is None or made.function is None:
+            return
+        if made.within is scope.within:
+            yield made.name
+        for run in {id(one.run): one.run for one in self._scopes}.values():
+            yield from (f"{name}.{made.function.name}" for name in objects_of(run.source, made.within.name))
+
+    def _written(self, scope: Scope, one: ast.stmt) -> Written | None:
+        value = value_of(one)
         if value is None:
             return None
         if one not in self._facts:
@@ -130,7 +128,7 @@ class _Trip:
             self._facts[one] = any(map(is_taking, ast.walk(value))), _read(one), calls
         takes, read, calls = self._facts[one]
         known = self._known(scope)
-        if not (takes or read & scope.names or calls & set(known.making)):
+        if not (takes or read & scope.names or calls & set(known.making) or read & set(known.properties)):
             return None  # no array goes in, and none is taken
         return write(value, scope.names, scope.lists, known)
 
@@ -157,7 +155,7 @@ class _Trip:
     def _state(self) -> list[tuple[int, int, bool, bool]]:
         return [(len(one.names), len(one.lists), one.returns, one.given) for one in self._scopes]
 
-    def _bind(self, scope: _Scope, one: ast.stmt, written: Written) -> None:
+    def _bind(self, scope: Scope, one: ast.stmt, written: Written) -> None:
         if isinstance(one, ast.Return):
             scope.returns = True
         names = set(syntax.targets(one))
@@ -167,13 +165,13 @@ class _Trip:
             scope.lists |= names
         scope.names |= names
 
-    def _hand_over(self, scope: _Scope, name: str, given: tuple[int, ...]) -> None:
+    def _hand_over(self, scope: Scope, name: str, given: tuple[int, ...]) -> None:
         for other in self._called(scope, name):
-            taken = _arguments(other)
+            taken = arguments(other)
             other.names |= {taken[i] for i in given if i < len(taken)}
             other.given = other.given or bool(given)
 
-    def _called(self, scope: _Scope, name: str) -> Iterator[_Scope]:
+    def _called(self, scope: Scope, name: str) -> Iterator[Scope]:
         for other in self._scopes:
             if other.function is None:
                 continue
@@ -202,8 +200,26 @@ class _Trip:
                 break
         return kept
 
-    def _is_on_a_way(self, scope: _Scope, one: ast.stmt, written: Written) -> bool:
-        if written.tensor:
+    def ends(self, one: ast.stmt, written: Written) -> bool:
+        """Whether a way ends at a statement: a tensor is made there, or a number is computed with that goes into one.
+
+        Beside a tensor a number needs no packing: ``math.log(k) * x``. That is a way only if it goes to a loss.
+        """
+        if written.tensor or not written.array:
+            return written.tensor
+        value = value_of(one)
+        if value is None or any(map(is_taking, ast.walk(value))) or ast.unparse(value) == ast.unparse(written.node):
+            return False
+        if one not in self._ends:
+            self._ends[one] = self.go_to_a_loss([one])
+        return self._ends[one]
+
+    def go_to_a_loss(self, those: Collection[ast.stmt]) -> bool:
+        """Whether what one of some statements computes goes on to a backward, by the names in the text."""
+        return reach_a_backward(self._scopes, those)
+
+    def _is_on_a_way(self, scope: Scope, one: ast.stmt, written: Written) -> bool:
+        if self.ends(one, written):
             return True
         appended = _appended(written.node)
         if appended is not None and appended[0] in scope.needed:
@@ -240,7 +256,7 @@ class _Trip:
                 return {one: kept[one] for one in kept if one in found}
             found |= more
 
-    def _handed(self, kept: _Way, one: ast.stmt) -> list[_Scope]:
+    def _handed(self, kept: _Way, one: ast.stmt) -> list[Scope]:
         """The functions that a statement gives an array, or gets one from."""
         scope, written = kept[one]
         return [other for name, _ in written.calls for other in self._called(scope, name)]
@@ -254,42 +270,18 @@ class _Trip:
             if inner in kept and _is_inside(scope, inner)
         }
 
-    def is_of_a_loss(self, kept: _Way) -> bool:
-        """Whether a tensor that is made of an array goes on to a backward, by the names in the text."""
-        flowing: list[set[str]] = [set() for _ in self._scopes]
-        called = set[str]()
-        for _ in range(_MOST_ROUNDS):
-            before = sum(map(len, flowing)) + len(called)
-            for names, scope in zip(flowing, self._scopes):
-                for one in scope.statements:
-                    own = one in kept and kept[one][1].tensor
-                    calls = {syntax.last_name(name) for name in syntax.calls_in(one)}
-                    if not (own or _paths(one) & names or calls & called):
-                        continue
-                    if calls & {"backward", "grad"}:
-                        return True
-                    names |= set(syntax.targets(one)) | syntax.grown(one)
-                    if isinstance(one, ast.Return) and scope.function is not None:
-                        if scope.function.name in ("forward", "__call__"):
-                            return True
-                        called.add(scope.function.name)
-                    for other, inside in zip(self._scopes, flowing):
-                        if other.function is not None and other.function.name in calls:
-                            inside |= set(_arguments(other))
-            if before == sum(map(len, flowing)) + len(called):
-                break
-        return False
-
     # -- the edits
 
     def edits(self, kept: _Way) -> Edits:
         """All lines on the way with tensors; none where one of them cannot be written so."""
         found: list[TextEdit] = []
+        # Arithmetic with tensors takes a tensor as it takes a number: what goes to a loss needs no other word then.
+        numbers = "array" not in (what := taken(node for one in kept for node in ast.walk(one))) and "list" not in what
         for one, (scope, written) in kept.items():
             stored = [part for target in getattr(one, "targets", ()) for part in ast.walk(target)]
             if written.lacking or any(isinstance(part, ast.Subscript) for part in stored):
                 return ()
-            value = _value(one)
+            value = value_of(one)
             if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == ast.unparse(written.node):
                 found += text_edit.remove(scope.run.cell, scope.run.source, one)
             elif value is not None and ast.unparse(value) != ast.unparse(written.node):
@@ -298,17 +290,17 @@ class _Trip:
             if scope.given and scope.wanted and self._is_given_others(scope):
                 return ()
             for one in scope.statements:
-                if one not in kept:
-                    found += _values_only(scope, one, kept)
+                if one not in kept and not (numbers and scope.needed & _read(one) and self.go_to_a_loss([one])):
+                    found += _values_only(scope, one, kept, numbers)
         return tuple(found)
 
-    def _is_given_others(self, scope: _Scope) -> bool:
+    def _is_given_others(self, scope: Scope) -> bool:
         """Whether other calls give a function arrays that stay such: then it has to go on computing with these."""
         for other in self._scopes:
             for one in other.statements:
                 written = self._written(other, one)
                 given = [name for name, some in written.calls if some] if written is not None else []
-                value = _value(one)
+                value = value_of(one)
                 calls = [name for name in syntax.calls_in(value) if name == scope.name] if value is not None else []
                 if len(calls) > given.count(scope.name):
                     return True
@@ -323,36 +315,9 @@ def _touched(one: ast.stmt) -> set[str]:
     return _read(one) | set(syntax.targets(one)) | bound
 
 
-def _is_inside(scope: _Scope, one: ast.stmt) -> bool:
+def _is_inside(scope: Scope, one: ast.stmt) -> bool:
     """Whether a statement of a function stands where its calls lead in or out."""
-    return isinstance(one, ast.Return) or bool(_read(one) & set(_arguments(scope)))
-
-
-def _scopes(run: CellRun) -> Iterator[_Scope]:
-    tree = syntax.parse(run.source)
-    if tree is None:
-        return
-    yield _Scope(run, None, None, list(syntax.own_statements(tree.body)))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            found = syntax.function_at(run.source, node.body[0].lineno)
-            if found is not None and found[1] is node:
-                yield _Scope(run, found[0], node, list(syntax.own_statements(node.body)))
-
-
-def _value(one: ast.stmt) -> ast.expr | None:
-    """The expression that a statement computes; None: it is of another kind."""
-    if isinstance(one, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr)):
-        return one.value
-    return one.iter if isinstance(one, ast.For) else None
-
-
-def _arguments(scope: _Scope) -> list[str]:
-    if scope.function is None:
-        return []
-    names = [one.arg for one in (*scope.function.args.posonlyargs, *scope.function.args.args)]
-    static = any(ast.unparse(one) == "staticmethod" for one in scope.function.decorator_list)
-    return names[1:] if scope.within is not None and not static else names
+    return isinstance(one, ast.Return) or bool(_read(one) & set(arguments(scope)))
 
 
 def _appended(node: ast.expr) -> tuple[str, ast.expr] | None:
@@ -363,14 +328,10 @@ def _appended(node: ast.expr) -> tuple[str, ast.expr] | None:
     return None
 
 
-def _paths(one: ast.stmt) -> set[str]:
-    return syntax.paths_read(one) | syntax.names_read(one)
-
-
 def _read(one: ast.stmt) -> set[str]:
     """The names that a statement reads, also the one that it adds to."""
     own = set(syntax.targets(one)) if isinstance(one, ast.AugAssign) else set()
-    return _paths(one) | own | syntax.grown(one)
+    return paths_of(one) | own | syntax.grown(one)
 
 
 def _made_by_numpy(text: str) -> set[str]:
@@ -399,15 +360,15 @@ def _replaced(run: CellRun, old: ast.expr, new: ast.expr) -> Edits:
     return text_edit.replace_node(run.cell, run.source, old, ast.unparse(new))
 
 
-def _is_bound_on_the_way(scope: _Scope, name: str, one: ast.stmt, kept: _Way) -> bool:
+def _is_bound_on_the_way(scope: Scope, name: str, one: ast.stmt, kept: _Way) -> bool:
     """Whether the last line above a statement that binds a name is on a way; none does above: in a pass before."""
     above = [each for each in scope.statements if each.lineno < one.lineno and name in syntax.targets(each)]
     return not above or max(above, key=lambda each: each.lineno) in kept
 
 
-def _values_only(scope: _Scope, one: ast.stmt, kept: _Way) -> Edits:
+def _values_only(scope: Scope, one: ast.stmt, kept: _Way, numbers: bool) -> Edits:
     """Where a statement that computes no loss reads what is a tensor now: its values, as they were."""
-    value = _value(one)
+    value = value_of(one)
     if value is None or not isinstance(one, (ast.Assign, ast.AugAssign, ast.Expr, ast.Return)):
         return ()
     left = {
@@ -425,6 +386,7 @@ def _values_only(scope: _Scope, one: ast.stmt, kept: _Way) -> Edits:
             continue
         if not _is_bound_on_the_way(scope, node.id, one, kept):
             continue
-        new = f"[one.item() for one in {node.id}]" if node.id in scope.lists else f"{node.id}.detach().cpu().numpy()"
+        one_of = "item()" if numbers else "detach().cpu().numpy()"
+        new = f"[one.item() for one in {node.id}]" if node.id in scope.lists else f"{node.id}.{one_of}"
         found += text_edit.replace_node(scope.run.cell, scope.run.source, node, new)
     return tuple(found)

@@ -15,7 +15,7 @@ from graphwidget.diagnosis.fixes import as_tensors
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.measured import TAKING, cut_at, is_measured_at, statement_of
 from graphwidget.diagnosis.no_graph.numbers.by_numpy import Line, computing_beside
-from graphwidget.diagnosis.no_graph.numbers.round_trips import with_torch
+from graphwidget.diagnosis.no_graph.numbers.round_trips import is_wider, with_torch
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.no_graph.way_forward import tensors_made_of
 from graphwidget.diagnosis.source.cells import Cells
@@ -126,6 +126,7 @@ def _fix(record: Record, lines: list[_Line]) -> Fix:
         what = [f"no NumPy ({where_not[0]})", *(part for part in what if "`np" not in part)]
     sentence = f"Compute with tensors from {where(first.place)} on{': ' if what else ''}{', '.join(what)}."
     every = tuple(edit for own in edits for edit in own) if all(edits) else ()
-    if not every and (trip := with_torch(record, first.run, first.statement)) is not None:
+    trip = with_torch(record, first.run, first.statement)
+    if trip is not None and (not every or is_wider(trip, every)):  # another line makes something else of a number
         return trip
     return Fix("differentiable_op", sentence, False, at(first.place), edits=every)

@@ -13,6 +13,7 @@ __all__ = [
     "around",
     "by_name",
     "condition",
+    "deciding",
     "decorated_by",
     "expressions",
     "switches",
@@ -24,7 +25,7 @@ _NAMES = ("no_grad", "inference_mode", "set_grad_enabled", "enable_grad")
 
 
 class Switch(NamedTuple):
-    """A `with` or a decorated function. `off`: True: surely switches it off; None: that depends."""
+    """A `with` or a decorated function. `off`: True: surely switches it off; False: on; None: that depends."""
 
     outer: ast.stmt
     text: str
@@ -36,15 +37,19 @@ def around(cell: str, statement: ast.stmt) -> Switch | None:
 
     What stands around a function's definition, its decorators apart, says nothing of its calls.
     """
+    found = deciding(cell, statement)
+    return found if found is not None and found.off is not False else None
+
+
+def deciding(cell: str, statement: ast.stmt) -> Switch | None:
+    """The same, also if grad mode is on there."""
     for outer in reversed(source.statements_at(cell, statement.lineno)):
         if outer is statement or (outer.lineno, outer.col_offset) == (statement.lineno, statement.col_offset):
             continue
         for one in expressions(outer):
             off = switches_off(one)
-            if off is not False:
+            if off is not False or switches(one):
                 return Switch(outer, ast.unparse(one), off)
-            if switches(one):
-                return None  # it is on
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             return None
     return None
