@@ -261,8 +261,8 @@ def _grows(record: Record, graph: Snapshot, path: str, held: tuple[Owner, ...]) 
     growing: list[bool] = []
     at = (held[0].anchor, path)
     for looks in _looks_of_lines(record):  # those of one line look equally far back
-        seen = [_in_and_elsewhere(one.graph, at) for one in looks]
-        stages = [stage for stage in (*seen, ({graph.uid[owner.node] for owner in held}, set())) if stage[0]]
+        seen = (_in_and_elsewhere(one, at) for one in (*(look.graph for look in looks), graph))
+        stages = [stage for stage in seen if stage[0]]
         for (then, _), (now, elsewhere) in zip(stages, stages[1:]):
             growing.append(len(then) < len(now) and then - elsewhere < now)
             if then != now:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
-from graphwidget.diagnosis.source.kept_by_functions import kept_by, with_default
+from graphwidget.diagnosis.source.kept_by_functions import kept_by, with_defaults
 from graphwidget.diagnosis.source.number_arguments import detached_where_tensor
 from graphwidget.diagnosis.source.other_names import OtherName, other_names
 from graphwidget.diagnosis.source.paths import Steps, steps
@@ -247,21 +247,23 @@ def _detached_in_function(
 ) -> text_edit.Edits:
     """What a function keeps at `rests`, detached where it gets that; empty: not all of it is found."""
     edits: tuple[TextEdit, ...] = ()
+    function, defaults = None, dict[str, str]()
     for first in sorted({rest[:2] for rest in rests}):
         kept = kept_by(text, value, first)
         further = {rest[2:] for rest in rests if rest[:2] == first}
+        new: text_edit.Edits = ()
         if kept is None:
             return ()
-        new: text_edit.Edits = ()
         if kept.value is not None:
             new = _detached(cell, text, kept.value, further, callers)
-        elif kept.function is not None and (further == {()} or all(map(_is_key, further))):
-            cut = f"{kept.name}.detach()" if further == {()} else _each_detached(kept.name)
-            new = with_default(cell, text, kept.function, kept.name, cut)
-        if not new:
+        elif further == {()} or all(map(_is_key, further)):
+            function = kept.function
+            defaults[kept.name] = f"{kept.name}.detach()" if further == {()} else _each_detached(kept.name)
+        if not new and kept.name not in defaults:
             return ()
         edits += new
-    return edits
+    given = with_defaults(cell, text, function, defaults) if function is not None else ()
+    return (*edits, *given) if given or not defaults else ()
 
 
 def _by_field(made: ast.Call, texts: Iterable[str]) -> ast.Call:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from graphwidget.diagnosis.source import syntax
@@ -14,7 +15,7 @@ from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.paths import Steps
 from graphwidget.model import TextEdit
 
-__all__ = ["Kept", "kept_by", "with_default"]
+__all__ = ["Kept", "kept_by", "with_defaults"]
 
 _VARIABLE, _DEFAULT = ".__closure__", ".__defaults__"
 _POSITIONAL, _KEYWORD = ".args", ".keywords"
@@ -97,15 +98,17 @@ def _variable(text: str, function: ast.Lambda | ast.FunctionDef, name: str) -> K
     return Kept(value if element is None else None, function, name)
 
 
-def with_default(cell: int | None, text: str, function: ast.Lambda | ast.FunctionDef, name: str, value: str) -> Edits:
-    """The edit that gives a function a default, which keeps a value of now: ``lambda loss=loss.detach(): ...``.
+def with_defaults(
+    cell: int | None, text: str, function: ast.Lambda | ast.FunctionDef, values: Mapping[str, str]
+) -> Edits:
+    """The edit that gives a function defaults, which keep values of now: ``lambda loss=loss.detach(): ...``.
 
-    Empty: the text leaves no place for it.
+    Empty: the text leaves no place for them.
     """
     arguments = function.args
     given: list[ast.AST | None] = [*arguments.posonlyargs, *arguments.args, arguments.vararg, *arguments.kwonlyargs]
     ends = [text_edit.span(text, one)[1] for one in (*given, *arguments.defaults, *arguments.kw_defaults) if one]
-    new = f"{name}={value}"
+    new = ", ".join(f"{name}={value}" for name, value in values.items())
     (line, column), _ = text_edit.span(text, function)
     if ends:
         only = "" if arguments.vararg or arguments.kwonlyargs else "*, "  # who calls it gives as many as before

@@ -102,6 +102,10 @@ def test_a_window_from_which_batches_are_drawn_has_a_bound() -> None:
         ("kept.append(lambda one=losses.sum(): one.item())", "lambda one=losses.sum().detach(): one"),
         ("kept.append(functools.partial(print, losses.sum()))", "partial(print, losses.sum().detach())"),
         ("kept.append(functools.partial(print, end=losses.sum()))", "partial(print, end=losses.sum().detach())"),
+        (
+            "more = losses * 2; print(more)\n        kept.append(lambda: print(losses, more))",
+            "lambda losses=losses.detach(), more=more.detach(): print(losses, more)",
+        ),
         ("def show(): print(losses)\n        kept.append(show)", "def show(losses=losses.detach()): print(losses)"),
         (
             "values = {'loss': losses.sum()}\n        def show(): print(values)\n        kept.append(show)",
@@ -119,6 +123,15 @@ def test_what_a_function_in_a_container_keeps_is_cut_where_the_function_gets_it(
     )
     (found,) = findings_of(SETUP, class_, LOOP.format(keep="report.add(losses)"))
     assert found.kind == "leak" and cut in found.fixes[0].edit[1]
+
+
+def test_an_element_that_a_variable_names_at_the_end_is_not_dropped() -> None:
+    class_ = (
+        "class Report:\n    def add(self, losses):\n        kept.append(lambda: losses)\nkept, report = [], Report()\n"
+    )
+    loop = LOOP.format(keep="report.add(losses)") + "for show in kept[:1]:\n    show()\n"
+    (found,) = findings_of(SETUP, class_, loop)
+    assert found.kind == "leak" and found.carriers == ("kept",)
 
 
 def test_a_variable_that_is_bound_anew_behind_a_function_has_no_default_of_before() -> None:
