@@ -44,6 +44,21 @@ def test_what_an_object_was_made_with_is_an_argument_of_forward() -> None:
     assert gradient_of(new).tolist() == [2.0] * 3
 
 
+def test_arguments_that_one_line_stores_are_arguments_of_forward_too() -> None:
+    clip = (
+        "class Clip(torch.autograd.Function):\n"
+        "    def __init__(self, lo, hi):\n        super(Clip, self).__init__()\n        self.lo, self.hi = lo, hi\n"
+        "    def forward(self, x):\n        self.save_for_backward(x)\n        return x.clamp(self.lo, self.hi)\n"
+        "    def backward(self, g):\n        x, = self.saved_tensors\n"
+        "        return g * ((x > self.lo) & (x < self.hi)).float()\n"
+    )
+    program = clip + LEAF + "Clip(-1, hi=4)(w * 1).sum().backward()"
+    (found,) = findings_of(program)
+    new = apply(program, found.fixes[0].edits)
+    assert "def forward(ctx, x, lo, hi):" in new and "Clip.apply(w * 1, -1, 4)" in new
+    assert gradient_of(new).tolist() == [1.0] * 3
+
+
 def test_an_object_without_a_state_is_its_apply() -> None:
     program = SQUARE + LEAF + "square = Square()\nsquare(w, w.detach()).sum().backward()"
     (found,) = findings_of(program)

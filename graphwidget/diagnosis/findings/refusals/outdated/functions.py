@@ -87,18 +87,29 @@ def _stored(made: ast.FunctionDef) -> dict[str, str] | None:
     arguments = [one.arg for one in made.args.args[1:]]
     found: dict[str, str] = {}
     for statement in made.body:
-        value = getattr(statement, "value", None)
-        if isinstance(statement, ast.Assign) and isinstance(value, ast.Name) and value.id in arguments:
-            target = ast.unparse(statement.targets[0])
-            if not target.startswith("self.") or not target[5:].isidentifier() or len(statement.targets) > 1:
+        pairs = _pairs(statement) if isinstance(statement, ast.Assign) else None
+        for target, value in pairs or ():
+            attribute = ast.unparse(target).removeprefix("self.")
+            if not isinstance(target, ast.Attribute) or not attribute.isidentifier():
                 return None
-            found[value.id] = target[5:]
-        elif not isinstance(statement, ast.Expr) or not (
-            isinstance(value, ast.Constant) or ast.unparse(statement).startswith("super(")
-        ):
+            if not isinstance(value, ast.Name) or value.id not in arguments:
+                return None
+            found[value.id] = attribute
+        harmless = isinstance(statement, ast.Expr) and (
+            isinstance(statement.value, ast.Constant) or ast.unparse(statement).startswith("super(")
+        )
+        if not pairs and not harmless:
             return None
     plain = not (made.args.vararg or made.args.kwarg or made.args.kwonlyargs or made.args.posonlyargs)
     return {one: found[one] for one in arguments} if plain and len(found) == len(arguments) else None
+
+
+def _pairs(statement: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
+    """What an assignment gives to what: ``self.lo, self.hi = lo, hi``; empty where that is not plain."""
+    (target, *more), value = statement.targets, statement.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return list(zip(target.elts, value.elts)) if not more else []
+    return [(target, value)] if not more else []
 
 
 def _static(run: CellRun, method: ast.FunctionDef, stored: dict[str, str]) -> Edits:
