@@ -62,6 +62,7 @@ class UnheldLeaf:
     `container`: it is in there, and the module does not register it. `within`: the names of the classes of the
     modules that it is in, and of their bases. `beside_held`: a module has it beside another parameter that an
     optimizer holds. `inside`: what it is called in each module around it of which no optimizer holds anything.
+    `partly_held`: an optimizer holds something of a module around it, whichever.
     `copy_of`: a parameter without a gradient that an optimizer holds has the same name in its module, and its
     values.
     """
@@ -81,6 +82,7 @@ class UnheldLeaf:
     beside_held: bool = False
     inside: tuple[str, ...] = ()
     copy_of: str = ""
+    partly_held: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class _Seen:
         self.place: Place | None = None
         self.container: Container | None = None
         self.within: frozenset[str] = frozenset()
-        self.beside_held = False
+        self.beside_held = self.partly_held = False
         self.inside: tuple[str, ...] = ()
         self.copy_of = ""
         self.orphans: tuple[tuple[int, ...], ...] = ()
@@ -176,8 +176,11 @@ class Unheld:
             seen.beside_held, seen.inside = id(leaf) in partly, inside.get(id(leaf), ())
             seen.copy_of = twins.of(leaf, seen.path)
             seen.place, seen.waiting = place, id(leaf) in held
-            owners = around_held.get(id(leaf), frozenset(orphans))
-            seen.orphans = tuple(shape for key, shapes in orphans.items() if key in owners for shape in shapes)
+            owners = around_held.get(id(leaf))
+            if owners is not None or not seen.partly_held:  # an optimizer of before may be gone, and its model not yet
+                seen.partly_held = owners is not None
+                of_it = [shapes for key, shapes in orphans.items() if owners is None or key in owners]
+                seen.orphans = tuple(shape for shapes in of_it for shape in shapes)
         return new
 
     def _name(self, tensor: Any) -> str:
@@ -224,7 +227,7 @@ class Unheld:
                 grows = seen.grows and leaf is not None and is_zero(internals.leaf_and_grad(leaf)[1]) is False
                 dims = len(internals.shape_of(leaf)) if leaf is not None else -1
                 facts = (seen.orphans, seen.parameter, by_hand, uniform, grows, dims, waiting, seen.thawed)
-                known = (seen.container, seen.within, seen.beside_held, seen.inside, seen.copy_of)
+                known = (seen.container, seen.within, seen.beside_held, seen.inside, seen.copy_of, seen.partly_held)
                 found.append(UnheldLeaf(seen.path, seen.place, *facts, *known))
         return tuple(found)
 

@@ -95,7 +95,7 @@ def find(record: Record) -> Iterator[Finding]:
             continue
         early = [] if leaf.container is not None else [one for one in makers if is_of(one, leaf.path)]
         found = early or (makers if leaf.orphans else [])
-        if len(found) == 1 or leaf.orphans:
+        if len(found) == 1 or (leaf.orphans and (found or leaf.partly_held)):
             maker = found[0] if len(found) == 1 else None
             made.setdefault(id(maker and maker.statement), (maker, []))[1].append(leaf)
         elif len(makers) <= 1 and not is_meant(record, next(iter(makers), None), leaf):
