@@ -81,9 +81,10 @@ def test_ctrl_c_explains_what_ran_and_tries_its_fix(tmp_path: Path, name: str, t
     document = stopped(process, "interrupted")
     (finding,) = document["findings"]
     assert finding["names"] == ["net.blocks[0].weight", "net.blocks[0].bias"]
-    assert (
-        finding["fixes"][0]["tried"]["ok"] and "as far as the program had come" in finding["fixes"][0]["tried"]["why"]
-    )
+    tried = finding["fixes"][0]["tried"]
+    assert tried["ok"], tried["why"]
+    # A run that is a little faster has made a call more by then.
+    assert "as far as the program had come" in tried["why"] or "further backward call" in tried["why"], tried["why"]
     assert document["unexplained"] == [] and [one["type"] for one in document["errors"]] == ["KeyboardInterrupt"]
     assert not any(call["line"] == 22 for call in document["calls"])  # the second cell has not run
 

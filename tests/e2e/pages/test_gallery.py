@@ -51,6 +51,8 @@ def test_nothing_is_covered_cut_or_run_into_one_and_hues_and_places_are_kept(bro
     before, last, pair, pairs, compared = {}, None, None, 0, 0
     for (moment, page), (_, wire) in zip(views(browser, name, 1300), moments(name)):
         view = page.locator(".graphwidget")
+        if view.evaluate(FLAWS):
+            rest(page)  # a slow machine may draw once more
         assert view.evaluate(FLAWS) == [], f"{name}, {moment}"
         places, now = view.evaluate(PLACES), failing(wire)
         if now and now != pair:
