@@ -19,6 +19,7 @@ __all__ = ["Kept", "kept_by", "with_defaults"]
 
 _VARIABLE, _DEFAULT = ".__closure__", ".__defaults__"
 _POSITIONAL, _KEYWORD = ".args", ".keywords"
+_STARTS = ("backward", "grad")
 
 
 class Kept(NamedTuple):
@@ -37,15 +38,26 @@ def kept_by(text: str, given: ast.AST, steps: Steps) -> Kept | None:
     """What is kept at a place in the function that an expression stands for; None: it is no function, or not found."""
     how, key = steps[0], steps[1].strip("[]'\"") if len(steps) > 1 else ""
     if how in (_POSITIONAL, _KEYWORD) and isinstance(given, ast.Call):
+        if not given.args or _runs_backward(text, given.args[0]):
+            return None
         value = _argument(given, how, key)
         return Kept(value) if value is not None else None
     function = _function(text, given) if how in (_VARIABLE, _DEFAULT) else None
-    if function is None:
+    if function is None or _runs_backward(text, given):
         return None
     if how == _DEFAULT:
         value = _default(function, key)
         return Kept(value) if value is not None else None
     return _variable(text, function, key)
+
+
+def _runs_backward(text: str, given: ast.AST) -> bool:
+    """Whether a function starts the engine, for which it keeps a graph: ``lambda: loss.backward()``."""
+    inside = _function(text, given) or given
+    called = {syntax.last_name(name) for name in syntax.calls_in(inside)}
+    return not called.isdisjoint(_STARTS) or (
+        isinstance(given, (ast.Name, ast.Attribute)) and syntax.last_name(ast.unparse(given)) in _STARTS
+    )
 
 
 def _argument(call: ast.Call, how: str, key: str) -> ast.expr | None:

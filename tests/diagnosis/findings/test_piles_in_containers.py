@@ -139,3 +139,20 @@ def test_a_variable_that_is_bound_anew_behind_a_function_has_no_default_of_befor
     class_ = f"class Report:\n    def add(self, losses):\n        {add}\nkept, report = [], Report()\n"
     (found,) = findings_of(SETUP, class_, LOOP.format(keep="report.add(losses)"))
     assert found.kind == "leak" and found.fixes[0].edit == ()
+
+
+@pytest.mark.parametrize(
+    "keep",
+    [
+        "kept.append(lambda: losses.sum().backward(retain_graph=True))",
+        "def run(): losses.sum().backward(retain_graph=True)\n        kept.append(run)",
+        "kept.append(functools.partial(torch.autograd.backward, losses.sum(), retain_graph=True))",
+    ],
+)
+def test_what_a_function_runs_backward_on_keeps_its_graph(keep: str) -> None:
+    class_ = (
+        f"import functools\nclass Report:\n    def add(self, losses):\n        {keep}\nkept, report = [], Report()\n"
+    )
+    (found,) = findings_of(SETUP, class_, LOOP.format(keep="report.add(losses); kept[-1]()"))
+    assert found.kind == "leak" and "Only if no backward needs" in found.fixes[0].text
+    assert not any(fix.id == "detach" and fix.edits for fix in found.fixes)

@@ -49,10 +49,11 @@ def for_pile(record: Record, pile: Pile, lasting: bool) -> tuple[Fix, ...]:
     keep = keep or keep_numbers(record, pile.name, pile.owners, pile.graph) or _hand_over_numbers(record, pile)
     if (keep := keep or without_graph(record, pile.graph, pile.owners, pile.inside)) is None:
         line = f" ({where(place)})" if where(place) else ""
+        unless = UNLESS if not pile.chain and needed(record, source.last_name(name), set()) else ""
         keep = Fix(
             "detach",
             f"Keep numbers, not graphs: use `.detach()` for what {names(tuple(map(spoken, pile.paths)))} "
-            f"{'keeps' if len(pile.paths) == 1 else 'keep'}{line}.",
+            f"{'keeps' if len(pile.paths) == 1 else 'keep'}{line}.{unless}",
             False,
             at(place),
             _NONE,

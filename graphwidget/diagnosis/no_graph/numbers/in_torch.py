@@ -13,6 +13,7 @@ from graphwidget.diagnosis.fixes.as_tensors import in_numpy
 __all__ = ["PACKING", "Known", "Written", "is_taking", "may_be_array", "packed", "taken", "write"]
 
 PACKING = ("from_numpy", "tensor", "as_tensor", "asarray", "Tensor", "FloatTensor")
+_OF_TORCH_ALONE = ("from_numpy", "tensor", "as_tensor", "Tensor", "FloatTensor")  # no other package has such a name
 _FILLED = {"full": "ones", "full_like": "ones_like"}  # torch takes the number out of a tensor that is to fill another
 _OUT = ("numpy", "item", "tolist")
 _ON_THE_WAY = (*_OUT, "detach", "cpu")
@@ -109,8 +110,12 @@ def packed(node: ast.AST) -> ast.expr | None:
     """What a call makes a tensor of; None: it makes none."""
     if not isinstance(node, ast.Call) or not node.args or in_numpy(node):
         return None
-    by_module = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name)  # ``th.tensor(x)``
-    last = ast.unparse(node.func).rpartition(".")[2] if by_module else getattr(node.func, "id", None)
+    if isinstance(node.func, ast.Name):
+        return node.args[0] if node.func.id in _OF_TORCH_ALONE else None
+    module = node.func.value if isinstance(node.func, ast.Attribute) else None  # `th` of ``th.tensor(x)``
+    if not isinstance(module, ast.Name) or module.id in ("self", "cls"):
+        return None
+    last = ast.unparse(node.func).rpartition(".")[2]
     if last in _FILLED:
         return _filling(node)
     return node.args[0] if last in PACKING else None

@@ -17,9 +17,10 @@ def test_the_line_that_computes_them_records_nothing_and_the_loop_goes() -> None
     )
 
 
-def test_a_loop_that_does_more_or_goes_over_what_several_lines_made_stays() -> None:
+def test_a_loop_stays_that_does_more_or_goes_over_what_several_lines_made_or_one_that_makes_more() -> None:
     more = "feats, out = features(x)\nfor f in feats:\n    f.requires_grad = False\n    print(f)\n"
     several = "feats, out = features(x)\nfeats = feats + [out * 2]\nfor f in feats:\n    f.requires_grad = False\n"
-    for body in (more, several):
+    beside = "feats, out = features(x)\nfor f in feats:\n    f.requires_grad = False\nout.backward()\n"
+    for body in (more, several, beside):
         (found,) = findings_of(SETUP, FEATURES + body)
         assert found.fixes[0].id == "detach" and not found.fixes[0].edits

@@ -17,7 +17,7 @@ __all__ = ["frozen_where_made"]
 def frozen_where_made(failure: Failure, name: str) -> Fix | None:
     """The line that computes all that a loop goes over computes it without a graph, and the loop goes.
 
-    None: the loop does more than that, or several lines compute it.
+    None: the loop does more than that, several lines compute it, or one that computes more.
     """
     cell, text, statement = failure.place.cell, failure.cell, failure.statement
     loop = syntax.loop_at(text, failure.place.line or 0)
@@ -28,7 +28,9 @@ def frozen_where_made(failure: Failure, name: str) -> Fix | None:
     wanted = syntax.names_in(loop.iter)
     block = syntax.block_of(text, loop)
     made = [one for one in block if one.lineno < loop.lineno and wanted & set(syntax.targets(one))]
-    if len(made) != 1 or not wanted <= set(syntax.targets(made[0])) or not isinstance(syntax.given(made[0]), ast.Call):
+    if len(made) != 1 or not isinstance(syntax.given(made[0]), ast.Call):
+        return None
+    if wanted != set(syntax.targets(made[0])):  # what else the line computes may be trained
         return None
     edits = in_block(cell, text, "with torch.no_grad():", made[0], made[0])
     shown = names(tuple(sorted(wanted)))
