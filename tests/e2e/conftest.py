@@ -15,9 +15,12 @@ LECTURES = Path(__file__).resolve().parents[2] / "notebooks"
 SHOTS = Path(__file__).resolve().parents[2] / ".make" / "shots"
 
 
+SIZE = (1280, 1000)
+
+
 @pytest.fixture(scope="session")
 def browser():
-    with Browser(size=(1280, 1000)) as browser:
+    with Browser(size=SIZE) as browser:
         yield browser
 
 
@@ -27,10 +30,19 @@ def server():
         yield server
 
 
+@pytest.fixture(scope="session")
+def left_behind():
+    """The last notebook of a test that passed, left with its JupyterLab open: to open it anew costs more than most tests."""
+    return []
+
+
 @pytest.fixture
-def open_notebook(browser, server, request):
-    """Open a notebook made of the given cells (or a lecture by its file name) in JupyterLab (`app="lab"`) or Notebook 7 ("notebook")."""
-    opened = []
+def open_notebook(browser, server, left_behind, request):
+    """Open a notebook made of the given cells (or a lecture by its file name) in JupyterLab (`app="lab"`) or Notebook 7 ("notebook").
+
+    JupyterLab is the one in which the last test closed its notebook, if it passed and the page still lives.
+    """
+    opened, failed_before = [], request.session.testsfailed
 
     def open_(*cells, lecture=None, app="lab"):
         name = lecture
@@ -39,13 +51,23 @@ def open_notebook(browser, server, request):
             notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
             notebook.metadata["kernelspec"] = {"display_name": "Python 3", "language": "python", "name": "python3"}
             nbformat.write(notebook, server.root / name)
-        page = JupyterPage(browser, server, name, app)
+        if app == "lab" and left_behind:
+            last = left_behind.pop()
+            last.page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
+            page = last.open_next(name)
+        else:
+            page = JupyterPage.open(browser, server, name, app)
         opened.append(page)
         return page
 
     yield open_
     for page in opened:
-        page.close()
+        passed = request.session.testsfailed == failed_before
+        if passed and page.app == "lab" and not page.page.is_closed() and not left_behind:
+            page.leave()
+            left_behind.append(page)
+        else:
+            page.close()
 
 
 @pytest.fixture

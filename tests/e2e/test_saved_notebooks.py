@@ -59,7 +59,7 @@ def test_an_untrusted_notebook_shows_the_picture(browser, server, run_and_saved,
     notebook = nbformat.read(run_and_saved, as_version=4)
     notebook.cells[0].source += "  # a change by somebody else: the signature does not fit"
     nbformat.write(notebook, server.root / "downloaded.ipynb")
-    page = JupyterPage(browser, server, "downloaded.ipynb")
+    page = JupyterPage.open(browser, server, "downloaded.ipynb")
     image = page.output(3).locator("img")
     wait_for(lambda: image.count() == 1 and is_drawn(image), "the picture")
     assert page.output(3).locator(".graphwidget").count() == 0

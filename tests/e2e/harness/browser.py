@@ -43,6 +43,10 @@ class Log:
         page.on("requestfailed", lambda r: self.failed.append(f"{r.failure} {r.url}"))
         page.on("response", lambda r: r.status >= 400 and self.http.append(f"{r.status} {r.url}"))
 
+    def clear(self) -> None:
+        for complaints in (self.console, self.exceptions, self.failed, self.http):
+            complaints.clear()
+
     def _on_console(self, message) -> None:
         if message.type in ("error", "warning"):
             self.console.append(f"{message.type}: {message.text}")

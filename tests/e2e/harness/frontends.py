@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from playwright.sync_api import Locator
+from playwright.sync_api import Locator, Page
 
-from .browser import Browser
+from .browser import Browser, Log
 from .kernel import Kernel
 from .process import wait_for
 from .servers import JupyterServer
@@ -16,29 +16,47 @@ from .servers import JupyterServer
 # What Notebook 7 (7.6) complains about by itself, with an empty notebook: the second one after Lab has saved a layout.
 _OWN = {"lab": (), "notebook": ("(reading 'schema')", "'filebrowser:open-path' not registered")}
 _PANEL = "window.jupyterapp.shell.currentWidget"
-_READY = """async () => {
+_READY = """async name => {
   const app = window.jupyterapp;
   if (!app) return false;
   await app.restored;
   const panel = app.shell.currentWidget;
-  if (!panel || !panel.sessionContext || !panel.content.widgets) return false;
+  if (!panel || !panel.sessionContext || !panel.content.widgets || panel.context.path !== name) return false;
   await panel.context.ready;
   await panel.sessionContext.ready;
   const kernel = panel.sessionContext.session?.kernel;
   return kernel && kernel.status === 'idle' ? kernel.id : false;
 }"""
+# All of the main area, views beside the notebook too; nothing asks whether to save. The file browser is open again.
+_LEAVE = """async name => {
+  const { shell } = window.jupyterapp, open = [...shell.widgets('main')];
+  await open.find(w => w.context?.path === name).sessionContext.shutdown();
+  open.forEach(w => w.dispose());
+  shell.expandLeft();
+}"""
 
 
 class JupyterPage:
-    """A notebook in JupyterLab (`app="lab"`) or Notebook 7 (`app="notebook"`)."""
+    """A notebook in JupyterLab (`app="lab"`) or Notebook 7 (`app="notebook"`): `page` shows it, or will in a moment."""
 
-    def __init__(self, browser: Browser, server: JupyterServer, notebook: str, app: str = "lab", timeout_s: float = 90):
-        path = {"lab": "lab/tree/{}?reset", "notebook": "notebooks/{}"}[app].format(quote(notebook))
-        self.server, self.notebook, self._timeout_s = server, notebook, timeout_s
-        self._own = _OWN[app]
-        self.page, self.log = browser.open(server.page_url(path))
-        self.kernel_id: str = self._poll(_READY, f"{notebook} and an idle kernel in {app}")
+    def __init__(self, page: Page, log: Log, server: JupyterServer, notebook: str, app: str, timeout_s: float = 90):
+        self.page, self.log, self.server, self.notebook, self.app = page, log, server, notebook, app
+        self._timeout_s = timeout_s
+        self.kernel_id: str = self._poll(_READY, f"{notebook} and an idle kernel in {app}", notebook)
         self._kernel: Kernel | None = None
+
+    @classmethod
+    def open(cls, browser: Browser, server: JupyterServer, notebook: str, app: str = "lab") -> JupyterPage:
+        """The notebook in a page of its own."""
+        path = {"lab": "lab/tree/{}?reset", "notebook": "notebooks/{}"}[app].format(quote(notebook))
+        page, log = browser.open(server.page_url(path))
+        return cls(page, log, server, notebook, app)
+
+    def open_next(self, notebook: str) -> JupyterPage:
+        """Another notebook in the same JupyterLab. This one was left with `leave`."""
+        self.log.clear()
+        self.command("docmanager:open", {"path": notebook})
+        return JupyterPage(self.page, self.log, self.server, notebook, "lab")
 
     @property
     def kernel(self) -> Kernel:
@@ -46,9 +64,9 @@ class JupyterPage:
             self._kernel = self.server.kernel(self.kernel_id)
         return self._kernel
 
-    def _poll(self, function: str, what: str):
+    def _poll(self, function: str, what: str, argument: object = None):
         # Not page.wait_for_function: it takes the promise of an async function for a true value.
-        return wait_for(lambda: self.page.evaluate(function), what, self._timeout_s)
+        return wait_for(lambda: self.page.evaluate(function, argument), what, self._timeout_s)
 
     # --- running ---------------------------------------------------------------------------
 
@@ -98,7 +116,7 @@ class JupyterPage:
 
     def problems(self) -> list[str]:
         """What the page complained about, but for what the front end does without anybody's help."""
-        return self.log.problems(self._own)
+        return self.log.problems(_OWN[self.app])
 
     # --- saving ----------------------------------------------------------------------------
 
@@ -107,7 +125,15 @@ class JupyterPage:
         self.command("docmanager:save")
         return self.server.root / self.notebook
 
+    def leave(self) -> None:
+        """Close the notebook and end its kernel; JupyterLab stays open."""
+        self._let_go()
+        self.page.evaluate(_LEAVE, self.notebook)
+
     def close(self) -> None:
+        self._let_go()
+        self.page.close()
+
+    def _let_go(self) -> None:
         if self._kernel:
             self._kernel.close()
-        self.page.close()
