@@ -119,7 +119,7 @@ def measure(iterations: int, width: int) -> dict[str, Any]:
         path = Path(folder) / "loop.ipynb"
         nbformat.write(file, path)
         with JupyterServer([path]) as server, Browser(size=(1280, 1400)) as browser:
-            notebook = JupyterPage(browser, server, path.name)
+            notebook = JupyterPage.open(browser, server, path.name)
             for cell in range(4):
                 notebook.run_cell(cell)
             notebook.page.locator(".graphwidget").first.wait_for()

@@ -79,7 +79,7 @@ def measure(runs: int, sizes: list[int]) -> dict[str, float]:
         path = Path(folder) / "paint.ipynb"
         nbformat.write(notebook_file, path)
         with JupyterServer([path]) as server, Browser(size=(1280, 1400)) as browser:
-            notebook = JupyterPage(browser, server, path.name)
+            notebook = JupyterPage.open(browser, server, path.name)
             for cell in range(3):
                 notebook.run_cell(cell)
             notebook.page.locator(".graphwidget").first.wait_for()

@@ -8,13 +8,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from graphwidget.diagnosis.findings.failure import Failure
+from graphwidget.diagnosis.fixes.unnamed_leaf import makes_a_leaf, with_these_values
+from graphwidget.diagnosis.no_graph.cause import Cause
+from graphwidget.diagnosis.no_graph.leaves import by_hand
 from graphwidget.diagnosis.no_graph.leaves.by_hand import updated_in_place, updates_in_place
+from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.wording import at, lasting_name, names, place_of, short, where
-from graphwidget.model import BackwardCall, Finding, Fix, Record, SlotState
+from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, SlotState
 
 __all__ = ["of_none", "of_reads"]
 
@@ -31,7 +35,10 @@ def of_none(failure: Failure) -> Finding | None:
     ran = [call for call in failure.record.calls if call.result == "ok" and call.api == "backward"]
     if without[name] == "plain":
         return _of_plain(failure, name)
-    if any(_reached(call, name) for call in ran):
+    if (made := _made_anew(failure, name)) is not None:
+        text = f"{short(made.source)} ({where(made)}) made a new leaf, which no backward has reached yet."
+        fix = _not_cleared(failure) or failure.fix("zero_grad_or_step_order", "Read it before that line.")
+    elif any(_reached(call, name) for call in ran):
         text = f"A backward wrote to it. `zero_grad()` has set it to None since, or `{name}` is a new tensor."
         fix = failure.fix("zero_grad_or_step_order", "Read it after backward, and before `zero_grad()`.")
     elif not ran:
@@ -68,6 +75,39 @@ def _cleared_only_if_there(failure: Failure) -> Fix | None:
     return failure.fix("clear_if_there", f"{why} Clear {names(cleared)} only if not None.", edits) if edits else None
 
 
+def _not_cleared(failure: Failure) -> Fix | None:
+    """``w.grad.zero_()`` behind the line that makes a new leaf in each pass: that one has nothing to clear."""
+    first = failure.statement
+    block = source.block_of(failure.cell, first) if first is not None and _cleared(first) else []
+    lines = [
+        one
+        for one in block
+        if first is not None and one.lineno >= first.lineno and (name := _cleared(one)) and _made_anew(failure, name)
+    ]
+    edits = tuple(edit for one in lines for edit in text_edit.remove(failure.place.cell, failure.cell, one))
+    shown = names(tuple(ast.unparse(one) for one in lines))
+    sentence = f"Leave out {shown}: a new leaf has no gradient to clear."
+    return failure.fix("clear_if_there", sentence, edits) if edits else None
+
+
+def _made_anew(failure: Failure, name: str) -> Place | None:
+    """The line before the failed one, in its cell, that made a new leaf: ``w = (w - g).detach().requires_grad_()``."""
+    values, spot = _seen_from(failure)
+    there, made = next(iter(values.made(name, spot)), (spot, None))
+    run = values.runs[there.at] if 0 <= there.at < len(values.runs) else None
+    if run is None or there.at != spot.at or not isinstance(made, ast.Assign) or made.lineno >= spot.line:
+        return None
+    itself = name in source.names_in(made.value)
+    return place_of(run, made.lineno) if itself and makes_a_leaf(made.value) else None
+
+
+def _seen_from(failure: Failure) -> tuple[Values, Spot]:
+    """What binds names, and where the failed line stands in it."""
+    runs = [run for _, run in sorted(failure.record.runs.items())]
+    at_cell = [index for index, run in enumerate(runs) if run.cell == failure.place.cell]
+    return Values(runs), Spot(at_cell[-1] if at_cell else -1, failure.place.line or 1)
+
+
 def _cleared(statement: ast.stmt) -> str | None:
     """``w`` of ``w.grad.zero_()`` and ``w.grad.data.zero_()``, if that is all that a statement does."""
     call = statement.value if isinstance(statement, ast.Expr) else None
@@ -86,6 +126,11 @@ def _leads_to(failure: Failure, name: str) -> bool:
 
 def _of_plain(failure: Failure, name: str) -> Finding:
     """The finding for a tensor that does not require grad. If it is frozen on purpose, its `.grad` must not be read."""
+    if (cause := _replaced(failure, name)) is not None:
+        text = f"{cause.text} So `{name}` is no longer the leaf that backward writes to."
+        return failure.finding(
+            f"`{name}.grad` is None.", text, cause.fix, kind="no_grad", tensor=name, cause=cause.place
+        )
     let = failure.fix(
         "unfreeze", f"If `{name}` is meant to get one, let it require grad before the loss is computed from it."
     )
@@ -98,6 +143,19 @@ def _of_plain(failure: Failure, name: str) -> Finding:
         kind="no_grad",
         tensor=name,
     )
+
+
+def _replaced(failure: Failure, name: str) -> Cause | None:
+    """The line of a step by hand that replaced a leaf by what it computed: ``w = w - 0.1 * w.grad`` under `no_grad`."""
+    values, spot = _seen_from(failure)
+    for there, made in values.made(name, spot):
+        if isinstance(made, ast.Assign):
+            switch = values.switch_around(there.at, made)
+            how = f"ran under `{switch.text}`" if switch is not None else "cuts off what it reads"
+            cause = by_hand.replaced(failure.record, values.runs[there.at], made, how, sure=True)
+            if cause is not None:
+                return cause
+    return None
 
 
 def _blamed(failure: Failure) -> set[str]:
@@ -240,37 +298,10 @@ def _stored(statement: ast.stmt) -> set[str]:
 
 def _meant_as_leaf(spot: tuple[int, int] | None, text: str, made_by: ast.stmt | None) -> Fix | None:
     """``torch.randn(3, requires_grad=True) * 0.1``, or ``.to(device)``: the leaf itself has no name."""
-    for whole in ast.walk(made_by) if spot is not None and made_by is not None else ():
-        if not (isinstance(whole, ast.BinOp) or _is_method_of_a_call(whole)) or spot is None:
-            continue
-        asked = [node for node in ast.walk(whole) if isinstance(node, ast.keyword) and node.arg == "requires_grad"]
-        names = {node.id for node in ast.walk(whole) if isinstance(node, ast.Name)}
-        if len(asked) != 1 or ast.unparse(asked[0].value) != "True" or not names:
-            continue
-        values = ast.unparse(_Without().visit(ast.parse(ast.unparse(whole), mode="eval").body))
-        new = f"{values if isinstance(whole, ast.Call) else f'({values})'}.requires_grad_()"
-        return Fix(
-            "leaf",
-            f"Make it a leaf with these values: {short(new)}.",
-            False,
-            spot,
-            edits=text_edit.replace_node(spot[0], text, whole, new),
-        )
-    return None
-
-
-def _is_method_of_a_call(node: ast.AST) -> bool:
-    """``torch.randn(3).to(device)``."""
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call)
-
-
-class _Without(ast.NodeTransformer):
-    """Takes ``requires_grad=True`` out of a call."""
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        node.keywords = [one for one in node.keywords if one.arg != "requires_grad"]
-        return node
+    if spot is None or made_by is None or (made := with_these_values(spot[0], text, made_by)) is None:
+        return None
+    new, edits = made
+    return Fix("leaf", f"Let what is computed be the leaf: {short(new)}.", False, spot, edits=edits)
 
 
 def _ran(record: Record, uid: int) -> bool:

@@ -28,7 +28,7 @@ from graphwidget.diagnosis.findings.refusals.gradients import assigned, complex_
 from graphwidget.diagnosis.findings.refusals.leaves import copied, written
 from graphwidget.diagnosis.findings.refusals.leaves.flags_in_loops import frozen_where_made
 from graphwidget.diagnosis.findings.refusals.no_tensors import no_tensors
-from graphwidget.diagnosis.findings.refusals.optimizers import empty, scaler, sparse
+from graphwidget.diagnosis.findings.refusals.optimizers import empty, no_leaves, scaler, sparse
 from graphwidget.diagnosis.findings.refusals.outdated import calls, functions
 from graphwidget.diagnosis.findings.refusals.transformed import independent, transforms
 from graphwidget.diagnosis.findings.refusals.user_code import hooks, missing_methods, own_code
@@ -38,8 +38,7 @@ from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
-from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
-from graphwidget.diagnosis.wording import at, names, no_gradient, short
+from graphwidget.diagnosis.wording import at, short
 from graphwidget.model import CellRun, Finding, Fix, Place, Record, torch_messages
 
 
@@ -92,60 +91,6 @@ def _flag_of_no_leaf(failure: Failure) -> Finding | None:
             price="No gradient flows back through it.",
         ),
         tensor=name,
-    )
-
-
-def _optimized(failure: Failure) -> Finding:
-    """``SGD([w2])`` where `w2` was computed."""
-    there = failure.statement is not None and OPTIMIZER.search(failure.text)
-    read = source.paths_read(failure.statement) if failure.statement is not None and there else set()
-    called = set(source.calls_in(failure.statement)) if failure.statement is not None else set()
-    found = sorted(name for name in read - called if failure.is_computed(name))
-    returned = () if found or failure.statement is None else tuple(_returned_in_list(failure.statement))
-    if returned:
-        return _of_what_is_returned(failure, returned)
-    name = found[0] if len(found) == 1 else None
-    shown = names(tuple(found)) or "A tensor that it was given"
-    made = failure.made(failure.computed(name)) if name else ""
-    leaves = tuple(dict.fromkeys(leaf for one in found for leaf in failure.leaves(one)))
-    new = f"{name} = {name}.detach().requires_grad_()"
-    leaf = failure.fix(
-        "leaf",
-        f"Make a leaf of it first: `{new}`." if name else "Make leaves of them first: `.detach().requires_grad_()`.",
-        failure.preceded_by([new]) if name else (),
-        verified=not leaves and name is not None and failure.node(name) is not None,
-        price=no_gradient(leaves, "through it") if leaves else "What it was computed from gets no gradient.",
-    )
-    instead = failure.fix("leaf", f"Give it what that was computed from, if it should train: {names(leaves)}.")
-    return failure.finding(
-        f"{shown} {'are no leaves' if len(found) > 1 else 'is no leaf'}.",
-        f"{shown} {'were' if len(found) > 1 else 'was'} computed{made}. An optimizer changes leaves: backward writes "
-        "`.grad` into them only.",
-        *((instead, leaf) if leaves else (leaf,)),
-        tensor=name,
-    )
-
-
-def _returned_in_list(statement: ast.stmt) -> Iterator[str]:
-    """``param("a")`` and ``net.scale()`` of ``Adam([param("a"), net.scale()])``."""
-    for call in ast.walk(statement):
-        is_made = isinstance(call, ast.Call) and call.args and OPTIMIZER.search(ast.unparse(call))
-        given = call.args[0] if is_made and isinstance(call, ast.Call) else None
-        if isinstance(given, (ast.List, ast.Tuple)):
-            yield from (ast.unparse(one) for one in given.elts if isinstance(one, ast.Call))
-
-
-def _of_what_is_returned(failure: Failure, returned: tuple[str, ...]) -> Finding:
-    """What a call returns has no name: a leaf made of it there would be a tensor that nothing else uses."""
-    one = len(returned) == 1
-    what = f"what {names(returned)} {'returns' if one else 'return'}"
-    advice = f"Give it the {'leaf' if one else 'leaves'} that {what} is computed from: only these can be trained."
-    return failure.finding(
-        f"W{what[1:]} is no leaf." if one else f"Not all that {names(returned)} return are leaves.",
-        f"{'It' if one else 'At least one'} is computed. An optimizer changes leaves: backward writes `.grad` into "
-        "them only.",
-        failure.fix("leaf", f"{advice} A new leaf made here (`.detach()`) would be used by nothing else."),
-        tensor=returned[0] if one else None,
     )
 
 
@@ -231,7 +176,7 @@ _TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...
     (torch_messages.VIEW_WRITTEN, several_views.of_one_of_several),
     (torch_messages.MODIFIED, several_views.of_one_whose_base_was_written),
     (torch_messages.FLAG_OF_NO_LEAF, _flag_of_no_leaf),
-    (torch_messages.NO_LEAF_OPTIMIZED, _optimized),
+    (torch_messages.NO_LEAF_OPTIMIZED, no_leaves.of_line),
     (torch_messages.NO_PARAMETER, _no_parameter),
     (torch_messages.TO_NUMPY, arrays.of_numpy),
     (torch_messages.TO_NUMBER, single_numbers.of_several),

@@ -231,6 +231,7 @@ class Origins:
         """What an expression was made from, the nearest first, up to cuts: expressions, and statements by name."""
         queue: list[tuple[Spot, ast.AST, str]] = [(spot, root, "")]
         seen: set[tuple[int, str]] = set()
+        on_the_way: set[int] = set()
         for where, node, name in queue:
             yield where, node, name
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
@@ -243,6 +244,7 @@ class Origins:
             if statement and self.is_cut(where, node, name):
                 continue
             value = source.given(node) if isinstance(node, ast.stmt) else node
+            on_the_way.update(map(id, ast.walk(value)))
             read = [ast.unparse(n) for n in outside_of_cuts(value) if isinstance(n, (ast.Name, ast.Attribute))]
             if isinstance(node, ast.AugAssign):
                 read.append(ast.unparse(node.target))
@@ -250,7 +252,10 @@ class Origins:
                 if any_of(self.has_graph(one, where) for one in inner) is False:  # it may have been cut before
                     read += sorted(name for one in inner for name in source.names_in(one))
             for part in dict.fromkeys(read):
-                for at, made in self.values.made(part, where):
+                found = self.values.made(part, where)
+                # Of the calls of a function, those that led here: what others pass to it is not behind the root.
+                led = [one for one in found if isinstance(one[1], ast.expr) and id(one[1]) in on_the_way]
+                for at, made in led or found:
                     if (id(made), part) not in seen:
                         seen.add((id(made), part))
                         queue.append((at, made, part))

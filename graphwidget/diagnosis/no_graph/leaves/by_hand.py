@@ -130,7 +130,7 @@ def _update(text: str, statement: ast.stmt | None, target: ast.expr, value: ast.
     """One update in place; empty: it is none of a leaf that is trained by hand."""
     value = _uncut(value)
     if not isinstance(value, ast.BinOp):
-        return ""
+        return _copied(text, statement, target, value) if statement is not None else ""
     left, name = ast.unparse(_uncut(value.left)), ast.unparse(target)
     if left != name and not (statement is not None and _same_element(text, statement, target, left)):
         return ""
@@ -138,6 +138,15 @@ def _update(text: str, statement: ast.stmt | None, target: ast.expr, value: ast.
         return ""
     sign = ast.unparse(ast.BinOp(ast.Name("_"), value.op, ast.Name("_"))).strip("_ ")
     return f"{left} {sign}= {ast.unparse(value.right)}"
+
+
+def _copied(text: str, statement: ast.stmt, target: ast.expr, value: ast.expr) -> str:
+    """``w = torch.clamp(w, 0, 1)`` as ``w.copy_(torch.clamp(w, 0, 1))``, where grad mode is off: no graph is meant."""
+    name = ast.unparse(target)
+    itself = any(ast.unparse(node) == name for node in ast.walk(value) if isinstance(node, (ast.Name, ast.Attribute)))
+    if not isinstance(value, ast.Call) or not itself or grad_modes.around(text, statement) is None:
+        return ""
+    return f"{name}.copy_({ast.unparse(value)})" if _is_trained(text, name, value) else ""
 
 
 def _is_trained(text: str, name: str, step: ast.expr) -> bool:

@@ -1,0 +1,121 @@
+"""Optimizers that were given computed tensors: ``SGD([w2])``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from graphwidget.diagnosis.findings.failure import Failure
+from graphwidget.diagnosis.fixes.unnamed_leaf import with_these_values
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.edits.text_edit import Edits
+from graphwidget.diagnosis.source.paths import local
+from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
+from graphwidget.diagnosis.wording import at, names, no_gradient, short
+from graphwidget.model import Finding, Fix
+
+__all__ = ["of_line"]
+
+
+def of_line(failure: Failure) -> Finding:
+    """The finding for the refusal of an optimizer to change what is no leaf."""
+    there = failure.statement is not None and OPTIMIZER.search(failure.text)
+    read = source.paths_read(failure.statement) if failure.statement is not None and there else set()
+    called = set(source.calls_in(failure.statement)) if failure.statement is not None else set()
+    found = sorted(name for name in read - called if failure.is_computed(name))
+    held = () if found else tuple(_held(failure, read | {name.rpartition(".")[0] for name in called}))
+    returned = () if found or held or failure.statement is None else tuple(_returned_in_list(failure.statement))
+    if returned:
+        return _of_what_is_returned(failure, returned)
+    fixes = _of_named(failure, found) if found else [_of_held(failure, held)]
+    found = found or list(dict.fromkeys(name for name, _ in held))
+    name = found[0] if len(found) == 1 else None
+    shown = names(tuple(found)) or "A tensor that it was given"
+    made = failure.made(failure.computed(name)) if name else ""
+    several = len(found) > 1
+    return failure.finding(
+        f"{shown} {'are no leaves' if several else 'is no leaf'}.",
+        f"{shown} {'were' if several else 'was'} computed{made}. An optimizer changes leaves: no backward writes a "
+        "`.grad` into what is no leaf.",
+        *fixes,
+        tensor=name,
+    )
+
+
+def _held(failure: Failure, read: set[str]) -> Iterator[tuple[str, int]]:
+    """Computed tensors in the lists and objects that a line reads, and their nodes. What a module keeps is its own."""
+    graph = failure.record.snapshot
+    objects = {one for one in read if (value := failure.value(one)) is None or value.kind != "module"}
+    for owner in graph.owners:
+        path = local(owner.path)
+        inside = any(path.startswith((f"{one}[", f"{one}.")) for one in objects if one)
+        if inside and owner.node is not None and graph.node(owner.node).leaf is None:
+            yield path, owner.node
+
+
+def _of_named(failure: Failure, found: list[str]) -> list[Fix]:
+    leaves = tuple(dict.fromkeys(leaf for one in found for leaf in failure.leaves(one)))
+    made = _made_as_leaves(failure, [failure.computed(name) for name in found]) if not leaves else None
+    if made is not None:
+        return [made]
+    new = [f"{name} = {name}.detach().requires_grad_()" for name in found]
+    one = len(found) == 1
+    leaf = failure.fix(
+        "leaf",
+        f"Make a leaf of it first: `{new[0]}`." if one else "Make leaves of them first: `.detach().requires_grad_()`.",
+        failure.preceded_by(new),
+        verified=not leaves and one and failure.node(found[0]) is not None,
+        price=no_gradient(leaves, "through it") if leaves else "What it was computed from gets no gradient.",
+    )
+    instead = failure.fix("leaf", f"Give it what that was computed from, if it should train: {names(leaves)}.")
+    return [instead, leaf] if leaves else [leaf]
+
+
+def _of_held(failure: Failure, held: tuple[tuple[str, int], ...]) -> Fix:
+    """A leaf that is made in the optimizer's line would be used by nothing else: the list keeps the old tensor."""
+    made = _made_as_leaves(failure, [node for _, node in held])
+    return made or failure.fix(
+        "leaf",
+        "Make leaves of them where they are computed: `.detach().requires_grad_()`.",
+        price="What it was computed from gets no gradient.",
+    )
+
+
+def _made_as_leaves(failure: Failure, nodes: Sequence[int | None]) -> Fix | None:
+    """The edit of the lines that computed all of them from leaves without a name; None: they were made otherwise."""
+    lines: dict[str, Edits] = {}
+    for node in nodes:
+        spot = at(failure.record.snapshot.place_of(node)) if node is not None else None
+        statement = failure.cells.statement(spot) if spot is not None else None
+        made = with_these_values(spot[0], failure.cells.text(spot[0]), statement) if spot and statement else None
+        if made is None:
+            return None
+        lines[made[0]] = made[1]
+    if not lines:
+        return None
+    shown = ", ".join(map(short, lines))
+    edits = tuple(edit for each in lines.values() for edit in each)
+    return failure.fix("leaf", f"Let what is computed be the leaf: {shown}.", edits)
+
+
+def _returned_in_list(statement: ast.stmt) -> Iterator[str]:
+    """``param("a")`` and ``net.scale()`` of ``Adam([param("a"), net.scale()])``."""
+    for call in ast.walk(statement):
+        is_made = isinstance(call, ast.Call) and call.args and OPTIMIZER.search(ast.unparse(call))
+        given = call.args[0] if is_made and isinstance(call, ast.Call) else None
+        if isinstance(given, (ast.List, ast.Tuple)):
+            yield from (ast.unparse(one) for one in given.elts if isinstance(one, ast.Call))
+
+
+def _of_what_is_returned(failure: Failure, returned: tuple[str, ...]) -> Finding:
+    """What a call returns has no name: a leaf made of it there would be a tensor that nothing else uses."""
+    one = len(returned) == 1
+    what = f"what {names(returned)} {'returns' if one else 'return'}"
+    advice = f"Give it the {'leaf' if one else 'leaves'} that {what} is computed from: only these can be trained."
+    return failure.finding(
+        f"W{what[1:]} is no leaf." if one else f"Not all that {names(returned)} return are leaves.",
+        f"{'It' if one else 'At least one'} is computed. An optimizer changes leaves: backward writes `.grad` into "
+        "them only.",
+        failure.fix("leaf", f"{advice} A new leaf made here (`.detach()`) would be used by nothing else."),
+        tensor=returned[0] if one else None,
+    )
