@@ -165,7 +165,9 @@ def _story(setting: Setting, block: Keeper | None) -> Iterator[str]:
         module = f" by `{path}`" if (path := _module(setting)) else ""
         done = "written in place" if carrier.written is not None else "built"
         yield f"`{carrier.name}` was {done} {once}in {where(made)}{module}{iteration}{_and_stored(record, carrier)}."
-    by = f" {short(earlier.place.source)}" if carrier.path is None and earlier.place.source else ""
+    # `autograd.grad` inside a model is overlooked: nothing there is called backward.
+    quoted = carrier.path is None or earlier.api == "autograd.grad"
+    by = f" {short(earlier.place.source)}" if quoted and earlier.place.source else ""
     spot = when(record, earlier.place) if passes is None else f"{where(earlier.place)}{passes.of_earlier}"
     yield f"{opening(earlier.n)}{by} ({spot}) freed what {node} had saved."
     onward = setting.in_loop and (later.place.iteration or 0) > (earlier.place.iteration or 0)

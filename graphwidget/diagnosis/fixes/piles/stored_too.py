@@ -59,10 +59,17 @@ def with_what_else_is_stored(record: Record, fix: Fix, graph: Snapshot) -> Fix:
         # ``self.avg = val`` at first, then ``self.avg = 0.9 * self.avg + 0.1 * val``: it has its graph from there.
         same = [one for node in ast.walk(inside[1]) for one in _stored(node) if _is_same(one, own, name)]
         left = len(same) > 1 and any("hasattr(" in edit.new for edit in fix.edits)
+        of_a_part = not beside and len(same) > 1 and _is_of_a_part(fix, text, own)
+        if of_a_part:  # what is there before goes on with the graph that it has
+            beside = [one for one in same if one.statement is not own.statement]
         if not (beside or left) or any(_is_in(edit, one) for edit in fix.edits for one in beside):
             continue
         too = names(tuple(dict.fromkeys(ast.unparse(one.target) for one in beside or [own])))
-        keep = f"{too}, which {'keeps' if len(beside) == 1 else 'keep'} its graph, too" if beside else too
+        keep = (
+            f"{too}, which {'keeps' if len(beside) == 1 else 'keep'} its graph, too"
+            if beside and not of_a_part
+            else too
+        )
         if _brings_all(own, name, keeping) and _is_only_stored(inside[1], name, (own, *same, *beside)):
             return _where_it_comes_in(record, fix, name, block, keep)
         if not beside:
@@ -70,7 +77,8 @@ def with_what_else_is_stored(record: Record, fix: Fix, graph: Snapshot) -> Fix:
         texts = Cells.of(record).texts.values()
         edits = [edit for one in beside for edit in containers.detached_value(cell, text, one.value, texts)]
         unless = UNLESS if fix.text.endswith(UNLESS) else ""
-        said = f"{fix.text.removesuffix(UNLESS)} And the same for {keep}.{unless}"
+        same_for = "the other lines that store it" if of_a_part else keep
+        said = f"{fix.text.removesuffix(UNLESS)} And the same for {same_for}.{unless}"
         return replace(fix, text=said, edits=tuple(text_edit.in_order([*fix.edits, *edits])))
     return fix
 
@@ -84,7 +92,7 @@ def _where_it_comes_in(record: Record, fix: Fix, name: str, block: list[ast.stmt
     function = source.function_at(text, first.lineno)
     read = (node for one in block for node in ast.walk(one) if isinstance(node, ast.Name) and node.id == name)
     asked = detached_where_tensor(texts, text, next(read))
-    in_loop = function is not None and name not in _parameters(function[1])  # of a loop: of several kinds, perhaps
+    in_loop = function is not None and name in _loop_names(function[1])  # of several kinds, perhaps
     form = f"{name}.detach() if hasattr({name}, 'detach') else {name}" if asked or in_loop else f"{name}.detach()"
     new = f"{name} = {form}"
     said = f"Detach `{name}` where it comes in: {short(new)} before In[{cell}], line {first.lineno}. "
@@ -107,6 +115,11 @@ def _parameters(function: ast.FunctionDef) -> list[str]:
     return [one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
+def _loop_names(function: ast.FunctionDef) -> set[str]:
+    loops = (node for node in ast.walk(function) if isinstance(node, ast.For))
+    return set().union(*(source.names_in(one.target) for one in loops))
+
+
 def _given(function: ast.FunctionDef, own: _Stored) -> Iterator[tuple[str, list[ast.stmt]]]:
     """The names by which the value of a statement may have come in, each with the block where it has come."""
     read = source.names_in(own.value) - {"self", "cls"}
@@ -114,6 +127,16 @@ def _given(function: ast.FunctionDef, own: _Stored) -> Iterator[tuple[str, list[
         if isinstance(loop, ast.For) and any(own.statement is node for one in loop.body for node in ast.walk(one)):
             yield from ((name, loop.body) for name in sorted(source.names_in(loop.target) & read))
     yield from ((name, function.body) for name in _parameters(function) if name in read)
+    for at, one in enumerate(function.body):
+        if isinstance(one, ast.Assign) and len(one.targets) == 1 and isinstance(one.targets[0], ast.Name):
+            name, behind = one.targets[0].id, function.body[at + 1 :]
+            if name in read and behind and len(_giving(function, name)) == 1:
+                yield name, behind
+
+
+def _giving(function: ast.FunctionDef, name: str) -> list[ast.stmt]:
+    """The statements of a function that give a variable its value."""
+    return [one for one in source.own_statements(function.body) if name in source.targets(one)]
 
 
 def _is_beside(one: _Stored, own: _Stored, name: str) -> bool:
@@ -121,6 +144,15 @@ def _is_beside(one: _Stored, own: _Stored, name: str) -> bool:
     if one.statement is own.statement or one.name == own.name:
         return False
     return name in source.names_in(one.value) and containers.may_have_a_graph(one.value)
+
+
+def _is_of_a_part(fix: Fix, text: str, own: _Stored) -> bool:
+    """Whether a fix detaches a part of what is stored then: ``t + x.detach()``, and not ``(t + x).detach()``."""
+    if isinstance(own.statement, ast.AugAssign):
+        return True
+    end = text_edit.span(text, own.value)[1]
+    whole = (").detach()",) if isinstance(own.value, ast.BinOp) else (").detach()", ".detach()")
+    return not any(edit.start == end and edit.new in whole for edit in fix.edits)
 
 
 def _is_same(one: _Stored, own: _Stored, name: str) -> bool:

@@ -1,0 +1,65 @@
+"""Optimizers that are given what was computed."""
+
+import pytest
+from told import findings_of
+
+MADE = {
+    "a factor": (
+        "U = torch.randn(5, 2, requires_grad=True) * 0.1",
+        "U",
+        ["(torch.randn(5, 2) * 0.1).requires_grad_()"],
+    ),
+    "a type": (
+        "U = torch.randn(5, requires_grad=True).double()",
+        "U",
+        ["torch.randn(5).double().requires_grad_()"],
+    ),
+    "a parameter": ("U = nn.Parameter(torch.ones(3)) * 0.1", "U", ["nn.Parameter(torch.ones(3) * 0.1)"]),
+    "a function": (
+        "U = nn.functional.normalize(torch.randn(4, 3).requires_grad_(), dim=1)",
+        "U",
+        ["nn.functional.normalize(torch.randn(4, 3), dim=1).requires_grad_()"],
+    ),
+    "a list": (
+        "ws = [torch.randn(5, requires_grad=True) * 0.1 for _ in range(2)]",
+        "ws",
+        ["(torch.randn(5) * 0.1).requires_grad_()"],
+    ),
+    "an object": (
+        "class Net:\n    def __init__(self):\n        self.U = torch.randn(5, requires_grad=True) / 2\n"
+        "        self.b = torch.zeros(5, requires_grad=True)\n    def parameters(self):\n        return [self.U, self.b]\n"
+        "net = Net()",
+        "net.parameters()",
+        ["(torch.randn(5) / 2).requires_grad_()"],
+    ),
+    "what a function returns": (
+        "def init(n):\n    return torch.randn(n, requires_grad=True) / n\nU, V = init(3), init(4)",
+        "[U, V]",
+        ["(torch.randn(n) / n).requires_grad_()"],
+    ),
+}
+
+
+@pytest.mark.parametrize("how", MADE)
+def test_what_was_computed_of_a_leaf_without_a_name_is_made_the_leaf(how):
+    made, given, new = MADE[how]
+    parameters = given if given != "U" else "[U]"
+    (found,) = findings_of(f"{made}\nopt = torch.optim.Adam({parameters})")
+    assert ("is no leaf" in found.headline) or ("are no leaves" in found.headline)
+    assert [edit.new for edit in found.fixes[0].edits] == new
+
+
+def test_leaves_in_the_same_list_stay_as_they_are():
+    cell = (
+        "ws = [torch.randn(5, requires_grad=True) * 0.1, torch.zeros(2, requires_grad=True)]\ntorch.optim.SGD(ws, 0.1)"
+    )
+    (found,) = findings_of(cell)
+    assert found.headline == "`ws[0]` is no leaf."
+    assert [edit.new for edit in found.fixes[0].edits] == ["(torch.randn(5) * 0.1).requires_grad_()"]
+
+
+def test_what_was_computed_of_a_leaf_with_a_name_leaves_the_choice():
+    (found,) = findings_of("img = torch.rand(3, requires_grad=True)\nz = img.clone()\ntorch.optim.Adam([z])")
+    assert [fix.id for fix in found.fixes] == ["leaf", "leaf"]
+    assert any("`img`" in fix.text for fix in found.fixes)
+    assert not any("rand" in edit.new for fix in found.fixes for edit in fix.edits)
