@@ -235,7 +235,7 @@ def _of_no_leaf(failure: Failure, name: str, node: int | None) -> Finding:
         how = f"{shown} was computed{failure.made(node)}: it is no leaf."
         retained = _retained(name, node, spot, text, made_by)
         fix = retained if retained.edits else _retained_at_the_call(failure, name) or retained
-        meant = _meant_as_leaf(spot, text, made_by)
+        meant = _meant_as_leaf(spot, text, made_by) if not failure.leaves(name) else None
     else:
         how = f"{shown} was computed{failure.made(node)}: it is no leaf. No backward has reached it since."
         sentence = f"Ask for it by `{name}.retain_grad()`, and run a backward that reaches it before you read it."
@@ -298,7 +298,9 @@ def _stored(statement: ast.stmt) -> set[str]:
 
 def _meant_as_leaf(spot: tuple[int, int] | None, text: str, made_by: ast.stmt | None) -> Fix | None:
     """``torch.randn(3, requires_grad=True) * 0.1``, or ``.to(device)``: the leaf itself has no name."""
-    if spot is None or made_by is None or (made := with_these_values(spot[0], text, made_by)) is None:
+    if spot is None or made_by is None or "requires_grad=True" not in ast.unparse(made_by):
+        return None  # ``x.clone().requires_grad_() * 2`` may be about `x`
+    if (made := with_these_values(spot[0], text, made_by)) is None:
         return None
     new, edits = made
     return Fix("leaf", f"Let what is computed be the leaf: {short(new)}.", False, spot, edits=edits)

@@ -232,6 +232,7 @@ class Origins:
         queue: list[tuple[Spot, ast.AST, str]] = [(spot, root, "")]
         seen: set[tuple[int, str]] = set()
         on_the_way: set[int] = set()
+        other_calls: dict[int, tuple[Spot, ast.AST, str]] = {}  # what they pass to a function that another call led to
         for where, node, name in queue:
             yield where, node, name
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
@@ -245,6 +246,7 @@ class Origins:
                 continue
             value = source.given(node) if isinstance(node, ast.stmt) else node
             on_the_way.update(map(id, ast.walk(value)))
+            queue += [other_calls.pop(one) for one in list(other_calls) if one in on_the_way]
             read = [ast.unparse(n) for n in outside_of_cuts(value) if isinstance(n, (ast.Name, ast.Attribute))]
             if isinstance(node, ast.AugAssign):
                 read.append(ast.unparse(node.target))
@@ -254,10 +256,14 @@ class Origins:
             for part in dict.fromkeys(read):
                 found = self.values.made(part, where)
                 # Of the calls of a function, those that led here: what others pass to it is not behind the root.
-                led = [one for one in found if isinstance(one[1], ast.expr) and id(one[1]) in on_the_way]
-                for at, made in led or found:
-                    if (id(made), part) not in seen:
-                        seen.add((id(made), part))
+                led = any(id(made) in on_the_way for _, made in found if isinstance(made, ast.expr))
+                for at, made in found:
+                    if (id(made), part) in seen:
+                        continue
+                    seen.add((id(made), part))
+                    if led and id(made) not in on_the_way:
+                        other_calls[id(made)] = (at, made, part)
+                    else:
                         queue.append((at, made, part))
 
     def is_cut(self, spot: Spot, node: ast.AST, name: str = "") -> bool:

@@ -72,6 +72,7 @@ def replaced(
         id_, edits = "under_no_grad", updates_in_place(run.cell, run.source, statement)
         sentence += ". Under `with torch.no_grad():`, so that the step is not recorded"
     works = sure and restore_graph.trains(record.runs.values(), syntax.names_in(statement))
+    works = works and not any(".copy_(" in new for new in updates.values())  # what is computed may have another shape
     fix = Fix(id_, f"{sentence}.", works, line_of(place), edits=edits)
     text = f"{short(ast.unparse(statement))} {how} ({where(place)}): it made a new tensor without a graph."
     return Cause(text, fix, place)

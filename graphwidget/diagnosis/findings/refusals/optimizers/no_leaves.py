@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.fixes.unnamed_leaf import with_these_values
@@ -57,7 +58,7 @@ def _of_named(failure: Failure, found: list[str]) -> list[Fix]:
     leaves = tuple(dict.fromkeys(leaf for one in found for leaf in failure.leaves(one)))
     made = _made_as_leaves(failure, [failure.computed(name) for name in found]) if not leaves else None
     if made is not None:
-        return [made]
+        return [replace(made, verified=True)]  # nothing that is computed has a graph then
     new = [f"{name} = {name}.detach().requires_grad_()" for name in found]
     one = len(found) == 1
     leaf = failure.fix(
