@@ -91,6 +91,20 @@ def test_a_clip_leaves_it_what_the_call_gave():
     assert loop.lost.found()
 
 
+def test_what_came_along_with_the_step_of_another_optimizer_is_not_lost():
+    """A critic's weights get a gradient from the actor's loss, too: it is cleared, and nothing is lost."""
+    loop = Loop()
+    actor = torch.nn.Parameter(torch.ones(2))
+    other = torch.optim.SGD([actor], lr=0.1)
+    actor.grad = torch.ones(2)
+    loop.passes("cs")
+    for _ in range(4):
+        loop.passes("c")
+        loop.lost.step(other, [actor], lambda: PLACE)
+        loop.passes("0cs")
+    assert not loop.lost.found()
+
+
 def test_no_gradient_lives_longer():
     loop = Loop()
     loop.passes("cs", "0c")

@@ -47,6 +47,10 @@ class _Followed:
         if grad is not None and (grad is not before or self.version != version):
             self.given, self.often = call, self.often + 1
 
+    def step_of_another(self) -> None:
+        """Another optimizer has made a step: what the calls before it gave to this one came along with that."""
+        self.often, self.lost = 0, []
+
     def step(self, where: Callable[[], Place | None]) -> None:
         """Note a step: one that goes by one call is looked at, if the gradient of a call before that is gone."""
         before = self.seen() if self.seen is not None else None
@@ -78,6 +82,9 @@ class LostGrads:
 
     def step(self, optimizer: Any, parameters: Sequence[Any], where: Callable[[], Place | None]) -> None:
         """Note a step."""
+        for key, one in self._followed.items():
+            if key != id(optimizer):
+                one.step_of_another()
         known = self._followed.get(id(optimizer))
         if known is not None and known.optimizer() is optimizer:
             known.step(where)

@@ -97,7 +97,7 @@ def _where_it_comes_in(record: Record, fix: Fix, name: str, block: list[ast.stmt
     new = f"{name} = {form}"
     said = f"Detach `{name}` where it comes in: {short(new)} before In[{cell}], line {first.lineno}. "
     said += f"It is stored in {keep}.{UNLESS if fix.text.endswith(UNLESS) else ''}"
-    return replace(fix, text=said, at=(cell, first.lineno), edits=text_edit.insert_before(cell, text, first, [new]))
+    return replace(fix, text=said, edits=text_edit.insert_before(cell, text, first, [new]))  # `at`: what it is about
 
 
 def _stored(node: ast.AST) -> Iterator[_Stored]:
