@@ -40,7 +40,7 @@ from graphwidget.diagnosis.findings.silences import (
 )
 from graphwidget.diagnosis.findings.silences.clips import loop_order, scaled_clip, used_up
 from graphwidget.diagnosis.findings.silences.constants import gradients, measured_terms, penalties, terms
-from graphwidget.diagnosis.findings.silences.frozen import held_frozen
+from graphwidget.diagnosis.findings.silences.frozen import flags_of_parts, held_frozen
 from graphwidget.diagnosis.findings.silences.hooks import unrun
 from graphwidget.diagnosis.findings.silences.steps import (
     cleared_early,
@@ -134,6 +134,7 @@ DETECTORS: tuple[Detector, ...] = (
     late_parameter.find,
     computed_parameter.find,
     false_flags.find,
+    flags_of_parts.find,
     moved_while_frozen.find,
     held_frozen.find,
     emptied.find,
