@@ -32,7 +32,12 @@ def is_empty(node: ast.AST) -> bool:
         return not node.elts
     if isinstance(node, ast.Dict):
         return not node.keys
-    return isinstance(node, ast.Call) and not (node.args or node.keywords) and ast.unparse(node.func) in _CONTAINERS
+    return isinstance(node, ast.Call) and not (node.args or node.keywords) and is_container(ast.unparse(node.func))
+
+
+def is_container(called: str) -> bool:
+    """Whether a call of this name makes a container."""
+    return called in _CONTAINERS
 
 
 def _gives(statement: ast.stmt, name: str) -> bool:

@@ -56,6 +56,17 @@ def test_the_with_of_a_generator_that_waits_is_open_for_the_code_that_uses_it() 
     assert not findings_of(NET, f"@torch.no_grad()\n{STREAM.replace('with torch.no_grad()', 'if True')}", USED)
 
 
+def test_a_loop_calls_the_iterator_of_an_object() -> None:
+    stream = (
+        "class Stream:\n    def __iter__(self):\n        waiting, n = [], iter(range(3))\n        with torch.no_grad():\n"
+        "            waiting.append(net(x))\n            while waiting:\n                yield waiting.pop()\n"
+        "                if next(n, None) is not None:\n                    waiting.append(net(x))"
+    )
+    (found,) = findings_of(NET, stream, USED.replace("stream(2)", "Stream()"))
+    assert "`Stream.__iter__` is a generator that yields inside `with torch.no_grad():`" in found.text
+    assert found.fixes[0].edit[:2] == ("+ @torch.no_grad()", "  def __iter__(self):")
+
+
 def test_of_two_generators_none_is_named_nor_one_that_nothing_calls() -> None:
     (found,) = findings_of(NET, STREAM, STREAM.replace("stream", "other"), f"held = other(2)\n{USED}")
     assert "generator" not in found.text

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 import sys
 
 from graphwidget.diagnosis.fixes import restore_graph
+from graphwidget.diagnosis.no_graph.bindings import is_container
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.grad_mode.context_managers import not_put_back
 from graphwidget.diagnosis.no_graph.grad_mode.left_early import left_early
@@ -108,7 +110,7 @@ def by_a_generator(origins: Origins, made_of: list[str]) -> Cause | None:
         for run in runs
         for made in source.nodes_of(run.source)
         if isinstance(made, ast.FunctionDef)
-        and any(re.search(rf"(?<!def )\b{made.name}\(", one.source) for one in runs)
+        and (_is_special(made.name) or any(re.search(rf"(?<!def )\b{made.name}\b", one.source) for one in runs))
         for outer in _open_at_yields(made)
     ]
     if len(found) != 1:
@@ -123,12 +125,19 @@ def by_a_generator(origins: Origins, made_of: list[str]) -> Cause | None:
             f"Put `@{mode}` on `{made.name}` instead of the `with` ({where(place)}): torch leaves it at each `yield`."
         )
     fix = Fix("remove_no_grad", words, False, line_of(place), edits=edits)
+    inside = source.function_at(run.source, made.body[0].lineno)
+    owner = f"{inside[0].name}." if inside is not None and inside[0] is not None else ""
     return Cause(
-        f"`{made.name}` is a generator that yields inside `with {switch}:` ({where(place)}). Between two values that "
-        f"stays open, and grad mode is off for the code that uses them, too: `{made_of[0]}` was computed there.",
+        f"`{owner}{made.name}` is a generator that yields inside `with {switch}:` ({where(place)}). Between two values "
+        f"that stays open, and grad mode is off for the code that uses them, too: `{made_of[0]}` was computed there.",
         fix,
         place,
     )
+
+
+def _is_special(name: str) -> bool:
+    """Whether Python calls a method of this name: ``__iter__`` in each ``for``."""
+    return name.startswith("__") and name.endswith("__")
 
 
 def _open_at_yields(made: ast.FunctionDef) -> list[ast.With]:
@@ -164,11 +173,20 @@ def _decorated(run: CellRun, made: ast.FunctionDef, outer: ast.With, switch: str
     Only if the rest of the function computes nothing whose graph may be meant.
     """
     rest = [one for one in made.body if one is not outer]
-    plain = all(isinstance(one, ast.Expr) and not _yields(one) for one in rest)
+    plain = all((isinstance(one, ast.Expr) and not _yields(one)) or _is_set_up(one) for one in rest)
     if len(outer.items) > 1 or outer not in made.body or not plain or made.decorator_list:
         return ()
     taken = restore_graph.out_of_with(run.cell, run.source, outer, outer.body[0])
     return (*text_edit.insert_before(run.cell, run.source, made, [f"@{switch}"]), *taken) if taken else ()
+
+
+def _is_set_up(statement: ast.stmt) -> bool:
+    """Whether a statement gives names to containers and iterators: ``queue, source = deque(), iter(loader)``."""
+    value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
+    parts = list(ast.walk(value)) if value is not None else []
+    called = [ast.unparse(one.func) for one in parts if isinstance(one, ast.Call)]
+    computes = any(isinstance(one, (ast.BinOp, ast.UnaryOp, ast.Lambda)) for one in parts)
+    return value is not None and not computes and all(hasattr(builtins, one) or is_container(one) for one in called)
 
 
 def _off(
