@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.makers import CallText, calls
+from graphwidget.diagnosis.findings.refusals.transformed.by_where import asks, by_where
 from graphwidget.diagnosis.findings.refusals.transformed.engine_inside import with_transforms
 from graphwidget.diagnosis.findings.refusals.transformed.unmapped import made_of_mapped
 from graphwidget.diagnosis.findings.refusals.user_code.setup_context import separated
@@ -46,6 +47,8 @@ _WITHOUT_STATISTICS = Fix(
     choice=True,
 )
 
+_BY_WHERE = "torch.where(condition, a, b)"
+
 _REASONS = (
     _Reason(
         torch_messages.NO_ONE_VALUE,
@@ -54,7 +57,7 @@ _REASONS = (
         "one number that Python could test, print or convert.",
         Fix(
             "differentiable_op",
-            "Compute with tensors: `torch.where(condition, a, b)` for an `if`, indexing by tensors for `.item()`.",
+            f"Compute with tensors: `{_BY_WHERE}` for an `if`, indexing by tensors for `.item()`.",
             False,
         ),
     ),
@@ -170,6 +173,11 @@ def of_refusal(failure: Failure) -> Finding | None:
         headline = f"{named(within)} writes to {_buffers(within)}, in a function that is transformed."
         fix = _WITHOUT_STATISTICS if within.tracks else fix
     edits: Edits = making[fix.id](failure) if fix.id in making else ()
+    if reason.words == torch_messages.NO_ONE_VALUE and asks(failure):
+        new, edits = by_where(failure)
+        fix = replace(
+            fix, text=f"Let each element take its own branch: {short(new or _BY_WHERE, 120)}. Both are computed."
+        )
     if fix.id == "transform_instead":
         edits = with_transforms(failure)[1]
     return failure.finding(
