@@ -251,6 +251,11 @@ _BUILT_AFTER: Ladder = (
         "What was made before a loop, and weighs what each pass makes, is a constant of the passes.",
     ),
     Rung(
+        lambda case: case.filled_before_the_passes,
+        (detach.propose, recompute.propose),
+        "What was stored before the loop is data of its passes, which compute the same anew.",
+    ),
+    Rung(
         lambda case: not case.reuse.starved and case.setting.made_in_same_pass,
         (recompute.propose, detach.propose),
         "What one pass made and later passes use is a cache: each pass should compute it.",

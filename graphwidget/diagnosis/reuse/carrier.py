@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from graphwidget.diagnosis.reuse.graph_paths import Tensor, path_to_failure
+from graphwidget.diagnosis.reuse.passes.filled_before import filled_before
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.reuse.stored import stored_at
 from graphwidget.diagnosis.reuse.writes_between import writes_between
@@ -35,7 +36,9 @@ class Carrier:
 
     @cached_property
     def path(self) -> str | None:
-        """Its path: of the known ones, one nearest to the old part."""
+        """Its path: of the known ones, one nearest to the old part. What is made of a filled tensor is no carrier."""
+        if self._filled:
+            return next(iter(self._filled))
         found = (self._nearest(paths) for paths in self._known)
         leading = (path for paths in self._known for path in paths if self._leads(path))
         return next(filter(None, found), None) or next(leading, None) or self._nearest(self._older_names)
@@ -56,7 +59,8 @@ class Carrier:
     @property
     def written(self) -> Write | None:
         """The write that gave it the old part's graph, in a tensor that is older; None: it was made with its graph."""
-        return next((write for write in self._writes if self.path in write.paths), None)
+        filled = self._filled.get(self.path) if self.path is not None else None
+        return filled or next((write for write in self._writes if self.path in write.paths), None)
 
     @property
     def _made_at(self) -> Place | None:
@@ -108,6 +112,13 @@ class Carrier:
         written = _written(path for write in self._writes[:1] for path in write.paths)
         handed = _written(o.path for o in reuse.graph.owners if o.node in reuse.handed_on and o.kind != "out")
         return still, here, written, handed, lasting, reuse.unrun_paths, setting.carrier_names
+
+    @cached_property
+    def _filled(self) -> dict[str, Write]:
+        """The tensors that were filled before the passes, each with its last write; first the one that failed."""
+        failed = [index for index, _ in self.to_failure]
+        found = sorted(filled_before(self.setting), key=lambda one: set(failed).isdisjoint(one.nodes))
+        return {one.path: one.writes[0] for one in found}
 
     @cached_property
     def _writes(self) -> list[Write]:

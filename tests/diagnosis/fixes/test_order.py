@@ -41,7 +41,7 @@ def case(**facts):
         setattr(reuse, call, SimpleNamespace(place=SimpleNamespace(run=facts.get(call), line=None)))
     names = "stepped all_comes_from_one_container drawn_at_random not_for_the_old_part computed_parameters in_closure"
     names += " other_step_trains_the_old_part weighs_the_passes is_for_another_optimizer runs_a_term_first"
-    names += " stays_at_its_first_value"
+    names += " stays_at_its_first_value filled_before_the_passes"
     own = {name: facts.get(name, False) for name in names.split()}
     return SimpleNamespace(setting=setting, reuse=reuse, **own)
 
@@ -59,6 +59,10 @@ def case(**facts):
         ({"built_after": True, "stepped": True}, [detach, recompute]),
         ({"built_after": True, "stepped": True, "exclusive_leaves": {1}}, [detach, recompute]),
         ({"built_after": True, "made_in_same_pass": True}, [recompute, detach]),
+        (
+            {"built_after": True, "made_in_same_pass": True, "filled_before_the_passes": True},
+            [detach, recompute],
+        ),
         ({"built_after": True, "stepped": True, "stays_at_its_first_value": True}, [recompute, detach]),
         ({"built_after": True, "in_closure": True, "starved": {1}}, [recompute, detach]),
         ({"built_after": True, "stepped": True, "starved": {1}, "not_for_the_old_part": True}, [detach, recompute]),

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from graphwidget.diagnosis.fixes.cuts.at_use import at_use, first_use
+from graphwidget.diagnosis.fixes.cuts.at_write import filled_detached
 from graphwidget.diagnosis.fixes.cuts.between_passes import between_passes
 from graphwidget.diagnosis.fixes.cuts.cut import Cut, CuttingContext
 from graphwidget.diagnosis.fixes.cuts.lost import mended
+from graphwidget.diagnosis.reuse.passes.filled_before import filled_before
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.wording import no_gradient, spoken
+from graphwidget.diagnosis.wording import names, no_gradient, spoken
 from graphwidget.engine.what_if import cut, reachable
 
 __all__ = ["Cuts"]
@@ -32,6 +34,7 @@ class Cuts:
     def for_later(self) -> Iterator[Cut]:
         """Cuts after which the later call does not reach the old part."""
         yield from mended(self._context)
+        yield from filled_detached(self._context)
         yield from between_passes(self._context) if self._carried else at_use(self._context)
 
     def for_earlier(self) -> Cut | None:
@@ -56,7 +59,10 @@ class Cuts:
         setting, graph, paths = self.setting, self.reuse.graph, self._context.paths
         below = reachable(graph, {graph.edge_to[edge] for edge in made.edges} or self.reuse.boundary)
         leaves = setting.leaf_names(self.reuse.reached & below & set(graph.leaves))
-        if self._carried:
+        filled = filled_before(setting)
+        if filled:
+            why = f"through {names(tuple(spoken(one.path) for one in filled))}"
+        elif self._carried:
             why = "from earlier iterations" if setting.in_loop else "from earlier runs"
         else:
             why = f"through `{spoken(paths[0])}`" if paths else "through the old part"

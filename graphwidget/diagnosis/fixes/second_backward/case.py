@@ -13,6 +13,7 @@ from graphwidget.diagnosis.fixes.rerun.plan import Rerun, rerun
 from graphwidget.diagnosis.reuse.inside_function import inside_function
 from graphwidget.diagnosis.reuse.named_edges import NamedEdges
 from graphwidget.diagnosis.reuse.next_steps import drops_the_gradients, is_for_another_optimizer
+from graphwidget.diagnosis.reuse.passes.filled_before import filled_before
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.reuse.setting import Setting, is_added
 from graphwidget.diagnosis.source import containers, syntax
@@ -300,6 +301,25 @@ class Case:
         if not (self.stepped and self.setting.in_loop and self.setting.only_weighs) or self.reuse.starved:
             return False
         return not (self.inner.carried_state or self.inner.made_in_same_pass)
+
+    @cached_property
+    def filled_before_the_passes(self) -> bool:
+        """Whether the old part is what was written into a storage before the loop, and each pass computes its own.
+
+        It does if it uses what is trained there in a module, or by the same operations. A penalty on weights is no such
+        use: detached, the storage would leave an encoder to be trained by its penalty alone.
+        """
+        reuse, graph = self.reuse, self.reuse.graph
+        if not self.stepped or reuse.starved or not filled_before(self.setting):
+            return False
+        now, then = dict[int, set[str]](), dict[int, set[str]]()
+        inside, in_modules = reachable(graph, reuse.boundary), set[int]()
+        for user in reuse.reached - set(graph.leaves):
+            for leaf in set(graph.next(user)) & set(graph.leaves):
+                (then if user in inside else now).setdefault(leaf, set()).add(graph.name_of(user))
+                if user not in inside and graph.module_of(user) is not None:
+                    in_modules.add(leaf)
+        return all(not names.isdisjoint(now.get(leaf, ())) for leaf, names in then.items() if leaf not in in_modules)
 
     @cached_property
     def runs_a_term_first(self) -> bool:
