@@ -70,9 +70,9 @@ def _loaded(target: ast.expr) -> ast.expr:
 
 
 def _statement(failure: Failure) -> ast.stmt | None:
-    """The innermost statement that begins at the line."""
-    found = source.beginning_at(failure.cell, failure.place.line or 0)
-    return found[0] if found else None
+    """The innermost statement at the line, whose head it is."""
+    found = source.statements_at(failure.cell, failure.place.line or 0)
+    return found[-1] if found and found[-1].lineno == failure.place.line else None
 
 
 def _expression(failure: Failure) -> ast.IfExp | None:
