@@ -37,6 +37,7 @@ LOST = {
     "eval": cells(),
     "train(False)": cells(off="net.train(False)"),
     "a condition around it": cells("self.training or not torch.is_grad_enabled()"),
+    "a sum that begins at 0": tuple(one.replace("a + 2 * b", "sum([a, 2 * b])") for one in cells()),
     "in the same loop": cells(
         off="pass",
         run="for step in range(4):\n    a, b = losses(*data[0])\n    loss = a + 2 * b\n    opt.zero_grad()\n"

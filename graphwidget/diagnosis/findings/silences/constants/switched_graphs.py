@@ -38,6 +38,17 @@ class _Lost(NamedTuple):
     again: bool
 
 
+class _Parts(NamedTuple):
+    """How many sums at a line have a graph of both parts, and how many only of one: ``sum(terms)`` begins at 0."""
+
+    place: Place
+    full: int
+    lacks: int
+
+
+_Key = tuple[_Line, _Line]  # a line that adds, and a line that calls backward
+
+
 def find(record: Record) -> Iterator[Finding]:
     """Yield one finding for each line of ``autograd.grad`` that builds no graph any more for what a loss adds."""
     values, told = Values([run for _, run in sorted(record.runs.items())]), set[_Line]()
@@ -60,9 +71,9 @@ def find(record: Record) -> Iterator[Finding]:
 
 def _lost(record: Record) -> Iterator[_Lost]:
     """The lines that lost a part of the loss, where a line of ``autograd.grad`` has built its graph, and does not."""
-    whole = dict[tuple[_Line, _Line], BackwardCall]()  # a sum and a backward -> the last call that had all of it
-    lacking = dict[tuple[_Line, _Line], tuple[Place, BackwardCall]]()
-    again = set[tuple[_Line, _Line]]()
+    whole = dict[_Key, tuple[BackwardCall, _Parts]]()  # the last call that had all of it
+    lacking = dict[_Key, tuple[Place, BackwardCall]]()
+    again = set[_Key]()
     before = dict[int, list[BackwardCall]]()  # n of a backward -> what asked for gradients since the one before it
     window: list[BackwardCall] = []
     for call in record.calls:
@@ -73,16 +84,17 @@ def _lost(record: Record) -> Iterator[_Lost]:
         there = at(call.place)
         if call.result != "ok" or call.graph is None or there is None:
             continue
-        for spot, (place, lacks) in _sums_by_line(call, call.graph).items():
+        for spot, parts in _sums_by_line(call, call.graph).items():
             key = spot, there
-            if lacks and key in whole:
-                lacking.setdefault(key, (place, call))
-            elif not lacks and key in lacking:
+            known = whole[key][1] if key in whole else parts
+            if parts.lacks > known.lacks and parts.full < known.full:
+                lacking.setdefault(key, (parts.place, call))
+            elif key in lacking:
                 again.add(key)
-            elif not lacks:
-                whole[key] = call
+            else:
+                whole[key] = call, parts
     for key, (place, call) in lacking.items():
-        had = whole[key]
+        had = whole[key][0]
         built = {at(one.place) for one in before[had.n] if one.result == "ok" and one.create_graph}
         kept = {at(one.place) for one in before[call.n] if one.result == "ok" and one.create_graph}
         gradient = [one for one in before[call.n] if one.result == "ok" and at(one.place) in built - kept]
@@ -90,14 +102,15 @@ def _lost(record: Record) -> Iterator[_Lost]:
             yield _Lost(place, had, call, gradient[-1], key in again)
 
 
-def _sums_by_line(call: BackwardCall, graph: Snapshot) -> dict[_Line, tuple[Place, bool]]:
-    """The lines that put the loss of a call together, and whether a part without a graph was added there."""
-    found: dict[_Line, tuple[Place, bool]] = {}
+def _sums_by_line(call: BackwardCall, graph: Snapshot) -> dict[_Line, _Parts]:
+    """What the lines add that put the loss of a call together."""
+    found: dict[_Line, _Parts] = {}
     for one in sums(call, graph):
         place = graph.place_of(one.node)
         spot = at(place) if one.plainly else None
         if spot is not None and place is not None:
-            found[spot] = place, one.lacks or found.get(spot, (place, False))[1]
+            before = found.get(spot, _Parts(place, 0, 0))
+            found[spot] = _Parts(place, before.full + (not one.lacks), before.lacks + one.lacks)
     return found
 
 
