@@ -109,6 +109,7 @@ FIX_IDS = {
     "save_for_backward": "save tensors by `save_for_backward`",
     "save_the_input": "compute in a backward, from what the forward was given, what has to have a derivative",
     # a training loop
+    "training_mode": "put a model back into training mode",
     "register_modules": "put modules into a container of torch's",
     "clear_gradients": "clear gradients after a step",
     "clip_after_backward": "clip gradients that are there",

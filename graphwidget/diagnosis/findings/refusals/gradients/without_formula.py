@@ -7,6 +7,7 @@ import re
 from graphwidget.diagnosis.findings.failed_node import recorded_at
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.gradients import given_out, second_derivatives
+from graphwidget.diagnosis.findings.refusals.gradients.applied_at import lines_that_apply
 from graphwidget.diagnosis.wording import at, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Snapshot, torch_messages
 
@@ -29,10 +30,14 @@ def of_call(record: Record, call: BackwardCall) -> Finding:
     else:
         found = {graph.place_of(node) for node in nodes} if graph is not None else set[Place | None]()
         places = [place for place in found if place is not None] if len(found) == 1 else []
+        if not places:
+            places = lines_that_apply(record, call, operation, nodes[0] if len(nodes) == 1 else None)
         headline, why, fix = _what(call.error or "", at(places[0]) if places else None)
         second = ""
     lines = [f"{short(place.source)} ({where(place)})" for place in places if place.source]
-    line = f" {' and '.join(lines)} applied it." if lines and len(lines) == len(places) else ""
+    several = len(lines) > 1 and not _BACKWARD.search(operation)  # of which only one is known to have done it
+    by = f"One of {', '.join(lines)}" if several else " and ".join(lines)
+    line = f" {by} applied it." if lines and len(lines) == len(places) else ""
     return Finding(
         "refused",
         "error",

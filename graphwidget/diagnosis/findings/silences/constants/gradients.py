@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from graphwidget.diagnosis.findings.silences.constants import switched_graphs
 from graphwidget.diagnosis.findings.silences.constants.sums import sums
 from graphwidget.diagnosis.no_graph.gradients.from_gradients import Line, parts
 from graphwidget.diagnosis.no_graph.gradients.read_grads import asked_instead, built_by_backward, maker
@@ -33,6 +34,8 @@ class _Constant(NamedTuple):
 
 def find(record: Record) -> Iterator[Finding]:
     """Yield one finding for each line that computes such a gradient."""
+    switched = list(switched_graphs.find(record))
+    yield from switched
     calls = {
         (one.place.cell, one.place.line): one
         for one in reversed(record.calls)
@@ -42,7 +45,7 @@ def find(record: Record) -> Iterator[Finding]:
     runs = [run for _, run in sorted(record.runs.items())]
     if not trained or not (calls or any(".grad" in run.source for run in runs)):
         return
-    values, told = Values(runs), set[Line]()
+    values, told = Values(runs), {(one.cause.cell, one.cause.line) for one in switched if one.cause is not None}
     at_lines: dict[Line | None, _Constant | None] = {}  # a loop, or a solver, adds at one line again and again
     for call in record.calls:
         graph = call.graph
