@@ -133,6 +133,13 @@ def _no_real_numbers(failure: Failure) -> Finding:
     name, dtype = next(iter(found.items())) if len(found) == 1 else (None, "")
     headline = f"`{name}` is {dtype}, which cannot require grad." if name else "Integers cannot require grad."
     text = "Only tensors of floating point and complex numbers can: integers have no small changes."
+    if name is not None and _may_be_indices(failure, name):
+        looked_up = failure.fix(
+            "leaf",
+            f"If they are indices, ask for the gradient of what they look up: `e = embedding({name}).detach()"
+            ".requires_grad_()`, and compute the rest from `e`. As floating point they would be no indices any more.",
+        )
+        return failure.finding(headline, text, looked_up, kind="no_grad", tensor=name)
     fix = Fix(
         "float_dtype",
         "If it is to be learned, make it one of floating point: write `1.` instead of `1`, or pass "
@@ -142,6 +149,14 @@ def _no_real_numbers(failure: Failure) -> Finding:
         edits=_made_of_real_numbers(failure),
     )
     return failure.finding(headline, text, fix, kind="no_grad", tensor=name)
+
+
+def _may_be_indices(failure: Failure, name: str) -> bool:
+    """Whether a program that has embeddings hands a tensor on to a call behind the line."""
+    if not any("mbedding" in text for text in failure.cells.texts.values()):
+        return False
+    calls = (node for one in failure.after for node in ast.walk(one) if isinstance(node, ast.Call))
+    return any(ast.unparse(given) == name for call in calls for given in call.args)
 
 
 def _made_of_real_numbers(failure: Failure) -> Edits:

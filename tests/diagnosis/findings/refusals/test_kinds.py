@@ -314,3 +314,12 @@ def test_a_leaf_made_of_what_a_call_returns_would_be_used_by_nothing() -> None:
     assert found.headline == "What `scale()` returns is no leaf."
     assert [(fix.id, fix.edits) for fix in found.fixes] == [("leaf", ())]
     assert "the leaf that what `scale()` returns is computed from" in found.fixes[0].text
+
+
+def test_indices_of_an_embedding_are_not_made_floating_point() -> None:
+    net = "table = nn.Embedding(5, 2)\nids = torch.tensor([1, 2])"
+    found = only(net, "def saliency(ids):\n    ids.requires_grad_()\n    return table(ids).sum()\nsaliency(ids)")
+    assert [(fix.id, fix.edits) for fix in found.fixes] == [("leaf", ())]
+    assert "`e = embedding(ids).detach().requires_grad_()`" in found.fixes[0].text
+    found = only(net, "n = torch.tensor([1, 2])\nn.requires_grad_()")
+    assert [fix.id for fix in found.fixes] == ["float_dtype"]
