@@ -21,10 +21,10 @@ def with_these_values(cell: int | None, text: str, made_by: ast.stmt) -> tuple[s
     edits: Edits = ()
     new = ast.unparse(made_by)
     for whole in _elements(given) if isinstance(given, ast.expr) else ():
-        if makes_a_leaf(whole):
-            continue
         leaves = [node for node in ast.walk(whole) if makes_a_leaf(node)]
-        if len(leaves) != 1:
+        if makes_a_leaf(whole) or not leaves:
+            continue
+        if len(leaves) > 1:
             return None
         values = ast.unparse(_Plain().visit(ast.parse(ast.unparse(whole), mode="eval").body))
         called = ast.unparse(leaves[0].func) if isinstance(leaves[0], ast.Call) else ""

@@ -53,34 +53,35 @@ def with_what_else_is_stored(record: Record, fix: Fix, graph: Snapshot) -> Fix:
     if inside is None or own is None:
         return fix
     keeping = {source.last_name(spoken(local(owner.path))) for owner in graph.owners}
+    stored = [one for node in ast.walk(inside[1]) for one in _stored(node)]
     for name, block in _given(inside[1], own):
-        beside = [one for node in ast.walk(inside[1]) for one in _stored(node) if _is_beside(one, own, name)]
+        beside = [one for one in stored if _is_beside(one, own, name)]
         beside = [one for one in beside if one.name in keeping and not _is_needed(record, one, inside[1])]
         # ``self.avg = val`` at first, then ``self.avg = 0.9 * self.avg + 0.1 * val``: it has its graph from there.
-        same = [one for node in ast.walk(inside[1]) for one in _stored(node) if _is_same(one, own, name)]
+        same = [one for one in stored if _is_same(one, own, name)]
         left = len(same) > 1 and any("hasattr(" in edit.new for edit in fix.edits)
         of_a_part = not beside and len(same) > 1 and _is_of_a_part(fix, text, own)
-        if of_a_part:  # what is there before goes on with the graph that it has
-            beside = [one for one in same if one.statement is not own.statement]
-        if not (beside or left) or any(_is_in(edit, one) for edit in fix.edits for one in beside):
+        # What is there before goes on with the graph that it has.
+        more = [one for one in same if one.statement is not own.statement] if of_a_part else beside
+        if not (more or left) or any(_is_in(edit, one) for edit in fix.edits for one in more):
             continue
-        too = names(tuple(dict.fromkeys(ast.unparse(one.target) for one in beside or [own])))
-        keep = (
-            f"{too}, which {'keeps' if len(beside) == 1 else 'keep'} its graph, too"
-            if beside and not of_a_part
-            else too
-        )
         if _brings_all(own, name, keeping) and _is_only_stored(inside[1], name, (own, *same, *beside)):
-            return _where_it_comes_in(record, fix, name, block, keep)
-        if not beside:
+            return _where_it_comes_in(record, fix, name, block, _shown(beside) or f"`{ast.unparse(own.target)}`")
+        if not more:
             continue
         texts = Cells.of(record).texts.values()
-        edits = [edit for one in beside for edit in containers.detached_value(cell, text, one.value, texts)]
+        edits = [edit for one in more for edit in containers.detached_value(cell, text, one.value, texts)]
         unless = UNLESS if fix.text.endswith(UNLESS) else ""
-        same_for = "the other lines that store it" if of_a_part else keep
-        said = f"{fix.text.removesuffix(UNLESS)} And the same for {same_for}.{unless}"
+        others = "the other lines that store it" if of_a_part else _shown(beside)
+        said = f"{fix.text.removesuffix(UNLESS)} And the same for {others}.{unless}"
         return replace(fix, text=said, edits=tuple(text_edit.in_order([*fix.edits, *edits])))
     return fix
+
+
+def _shown(beside: list[_Stored]) -> str:
+    """What else keeps the graph; empty: nothing does."""
+    shown = names(tuple(dict.fromkeys(ast.unparse(one.target) for one in beside)))
+    return f"{shown}, which {'keeps' if len(beside) == 1 else 'keep'} its graph, too" if beside else ""
 
 
 def _where_it_comes_in(record: Record, fix: Fix, name: str, block: list[ast.stmt], keep: str) -> Fix:

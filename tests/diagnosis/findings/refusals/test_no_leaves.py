@@ -25,6 +25,11 @@ MADE = {
         "ws",
         ["(torch.randn(5) * 0.1).requires_grad_()"],
     ),
+    "a dict of lists": (
+        "net = nn.Linear(2, 1)\nps = {'a': [torch.zeros(3, requires_grad=True) + 1], 'b': list(net.parameters())}",
+        "[{'params': ps['a']}, {'params': ps['b']}]",
+        ["(torch.zeros(3) + 1).requires_grad_()"],
+    ),
     "an object": (
         "class Net:\n    def __init__(self):\n        self.U = torch.randn(5, requires_grad=True) / 2\n"
         "        self.b = torch.zeros(5, requires_grad=True)\n    def parameters(self):\n        return [self.U, self.b]\n"
