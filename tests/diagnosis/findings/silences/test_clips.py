@@ -153,3 +153,39 @@ def test_of_what_can_be_read_twice_nothing_is_said(cells: tuple[str, ...]) -> No
 def test_a_class_whose_parameters_are_a_list_is_no_generator() -> None:
     own = "class Own:\n    def parameters(self):\n        return [w for w in net.parameters()]\nown = Own()"
     assert not said(NET, own, CLIP, LOOP.format("own.parameters()"))
+
+
+# ------------------------------------------------------------------ a group of an optimizer that is empty so
+
+GROUPS = """def describe(ps, verbose=False):
+    BODY
+weights = MADE
+print(describe(weights))
+opt = torch.optim.SGD([{"params": weights, "lr": 0.2}, {"params": net[2].parameters()}], lr=0.1)
+for _ in range(3):
+    opt.zero_grad()
+    net(x).pow(2).mean().backward()
+    opt.step()
+"""
+COUNTED = "return sum(p.numel() for p in ps)"
+
+
+def test_parameters_that_were_counted_are_gone_when_a_group_gets_them() -> None:
+    cell = GROUPS.replace("BODY", COUNTED).replace("MADE", "net[0].parameters()")
+    (found,) = (one for one in findings_of(NET, cell) if "used up" in one.headline)
+    assert found.headline.startswith("`weights` is used up when `opt = torch.optim.SGD(")
+    assert "`print(describe(weights))`" in found.text and found.severity == "warning"
+    assert "".join(edit.new for edit in found.fixes[0].edits) == "list()"
+
+
+@pytest.mark.parametrize(
+    ("body", "made"),
+    [
+        (COUNTED, "list(net[0].parameters())"),
+        (f"if verbose:\n        {COUNTED}", "net[0].parameters()"),
+        (f"if not verbose:\n        return\n    {COUNTED}", "net[0].parameters()"),
+        ("return type(ps)", "net[0].parameters()"),
+    ],
+)
+def test_a_function_that_may_take_none_uses_up_nothing(body: str, made: str) -> None:
+    assert not said(NET, GROUPS.replace("BODY", body).replace("MADE", made))

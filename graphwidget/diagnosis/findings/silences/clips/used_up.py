@@ -1,6 +1,7 @@
 """Generators that are gone through twice: ``model.parameters()`` under a name gives nothing the second time.
 
-So a clip that first sums the squares of the gradients, and then scales them, scales none.
+So a clip that first sums the squares of the gradients, and then scales them, scales none; and a group of an optimizer
+is empty, if the parameters were counted before.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ class Made(NamedTuple):
 
 
 class _Use(NamedTuple):
-    """A statement that takes all that a generator gives. `on_gradients`: what it is for has to do with training."""
+    """A statement that takes all that a generator gives. `trains`: what it is for has to do with training."""
 
     run: CellRun
     statement: ast.stmt
-    on_gradients: bool
+    trains: bool
 
     @property
     def line(self) -> int:
@@ -72,25 +73,46 @@ def find(record: Record) -> Iterator[Finding]:
         return
     latest = [run for run in Cells.of(record).latest if run.cell is not None]
     for scope in _scopes(latest):
-        for name in sorted({name for _, one in scope.statements() for each in _taken(one) if (name := _name(each))}):
+        taken = (each for _, one in scope.statements() for each in _taken(latest, one))
+        for name in sorted({name for each in taken if (name := _name(each))}):
             made = _made(latest, scope, name)
-            uses = [use for run, one in scope.statements() if (use := _use(run, one, name)) is not None] if made else []
+            found = [_use(latest, run, one, name) for run, one in scope.statements()] if made else []
+            uses = [use for use in found if use is not None]
             for first, second in list(_pairs(scope, made, uses))[:1]:
                 yield _of(name, made, first, second)
 
 
 def _scopes(latest: list[CellRun]) -> Iterator[_Scope]:
-    """All cells together, and the functions of those that read gradients."""
+    """All cells together, and the functions of those that read gradients or make optimizers."""
     trees = [(run, tree) for run in latest if (tree := syntax.parse(run.source)) is not None]
     yield _Scope(None, [(run, tree.body) for run, tree in trees])
     for run, _ in trees:
-        if any(name in run.source for name in (".grad", *CLIPS)):
+        if any(name in run.source for name in (".grad", *CLIPS)) or OPTIMIZER.search(run.source):
             functions = [one for one in syntax.nodes_of(run.source) if isinstance(one, ast.FunctionDef)]
             yield from (_Scope(one, [(run, one.body)]) for one in functions)
 
 
-def _taken(statement: ast.stmt) -> Iterator[ast.expr]:
-    """The expressions of which a statement takes all values: of a `for` without an early end, or in its line."""
+def _taken(latest: list[CellRun], statement: ast.stmt) -> Iterator[ast.expr]:
+    """The expressions of which a statement takes all values, or a function of the program that it calls."""
+    yield from _taken_here(statement)
+    yield from _groups(statement)
+    for call in (node for part in syntax.head_of(statement) for node in ast.walk(part) if isinstance(node, ast.Call)):
+        called = [one for run in latest for one in syntax.defined(run.source, ast.unparse(call.func))]
+        if len(called) == 1 and isinstance(called[0], ast.FunctionDef) and call.args:
+            inside = {_name(each) for one in _surely_run(called[0]) for each in _taken_here(one)}
+            yield from (given for own, given in zip(called[0].args.args, call.args) if own.arg in inside)
+
+
+def _surely_run(function: ast.FunctionDef) -> Iterator[ast.stmt]:
+    """The statements of a function that run in each call: those of its own block, up to one that may leave it."""
+    for one in function.body:
+        yield one
+        if any(isinstance(node, (ast.Return, ast.Raise)) for node in ast.walk(one)):
+            return
+
+
+def _taken_here(statement: ast.stmt) -> Iterator[ast.expr]:
+    """The same of a `for` without an early end, or of what is in its line."""
     if isinstance(statement, ast.For):
         inside = [node for one in statement.body for node in ast.walk(one)]
         if not any(isinstance(node, (ast.Break, ast.Return)) for node in inside):
@@ -102,6 +124,14 @@ def _taken(statement: ast.stmt) -> Iterator[ast.expr]:
             yield node.args[0]
 
 
+def _groups(statement: ast.stmt) -> Iterator[ast.expr]:
+    """What a statement gives to groups of an optimizer: ``{"params": these}``. One that is empty raises nothing."""
+    for node in (node for part in syntax.head_of(statement) for node in ast.walk(part)):
+        if isinstance(node, ast.Dict):
+            pairs = zip(node.keys, node.values)
+            yield from (value for key, value in pairs if isinstance(key, ast.Constant) and key.value == "params")
+
+
 def _takes_all(call: ast.Call) -> bool:
     called = ast.unparse(call.func)
     return syntax.last_name(called) in _TAKING_ALL or OPTIMIZER.search(f"{called}(") is not None
@@ -111,17 +141,18 @@ def _name(expression: ast.expr) -> str:
     return expression.id if isinstance(expression, ast.Name) else ""
 
 
-def _use(run: CellRun, statement: ast.stmt, name: str) -> _Use | None:
-    if not any(_name(one) == name for one in _taken(statement)):
+def _use(latest: list[CellRun], run: CellRun, statement: ast.stmt, name: str) -> _Use | None:
+    if not any(_name(one) == name for one in _taken(latest, statement)):
         return None
     text = ast.unparse(statement)
     calls = {syntax.last_name(one) for one in syntax.calls_in(statement)} if not syntax.blocks_of(statement) else set()
-    return _Use(run, statement, ".grad" in text or not calls.isdisjoint(CLIPS))
+    in_a_group = any(_name(one) == name for one in _groups(statement))
+    return _Use(run, statement, in_a_group or ".grad" in text or not calls.isdisjoint(CLIPS))
 
 
 def _pairs(scope: _Scope, made: list[Made], uses: list[_Use]) -> Iterator[tuple[_Use, _Use]]:
     """Two uses, of which the second surely finds nothing; or one that stands in a loop, and the generator before it."""
-    for second in (one for one in uses if one.on_gradients):
+    for second in (one for one in uses if one.trains):
         line = second.statement.lineno
         around = [one for one in syntax.statements_at(second.run.source, line) if one.lineno >= scope.first_line]
         for first in uses:
@@ -186,14 +217,16 @@ def _of(name: str, made: list[Made], first: _Use, second: _Use) -> Finding:
     place, before = (place_of(one.run, one.statement.lineno) for one in (second, first))
     source = place_of(made[0].run, made[0].node.lineno)
     text = short(ast.unparse(made[0].node))
+    whole = not syntax.blocks_of(second.statement)
+    reads = short(ast.unparse(second.statement) if whole else place.source)
     earlier = "an earlier pass of its loop" if first is second else f"{short(before.source)} ({where(before)})"
     edits = [edit for one in made for edit in listed(one)]
     return Finding(
         "silent",
         "warning",
         f"`{name}` is a generator, {text} ({where(source)}), and gives its values once. {earlier[:1].upper()}"
-        f"{earlier[1:]} takes them all. So {short(place.source)} ({where(place)}) finds nothing there.",
-        f"`{name}` is used up when {short(place.source)} reads it.",
+        f"{earlier[1:]} takes them all. So {reads} ({where(place)}) finds nothing there.",
+        f"`{name}` is used up when {reads} reads it.",
         made_at=place,
         cause=place,
         names=(name,),
