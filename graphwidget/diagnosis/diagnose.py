@@ -42,6 +42,7 @@ from graphwidget.diagnosis.findings.silences.clips import loop_order, scaled_cli
 from graphwidget.diagnosis.findings.silences.constants import gradients, measured_terms, penalties, terms
 from graphwidget.diagnosis.findings.silences.frozen import flags_of_parts, held_frozen
 from graphwidget.diagnosis.findings.silences.hooks import unrun
+from graphwidget.diagnosis.findings.silences.recomputed import late_variables
 from graphwidget.diagnosis.findings.silences.steps import (
     cleared_early,
     closure,
@@ -135,6 +136,7 @@ DETECTORS: tuple[Detector, ...] = (
     computed_parameter.find,
     false_flags.find,
     flags_of_parts.find,
+    late_variables.find,
     moved_while_frozen.find,
     held_frozen.find,
     emptied.find,

@@ -33,6 +33,7 @@ FIX_IDS = {
     "create_graph": "build a graph for a gradient, too",
     "rerun_forward_cell": "run a cell again before this one",
     "remove_duplicate_call": "leave out the second call",
+    "bind_now": "give a function the values of now",
     # a saved tensor was modified in place
     "make_mapped": "make the tensor from one that `vmap` maps over",
     "out_of_place": "make a new tensor in place of writing to an old one",

@@ -1,0 +1,1 @@
+"""What a checkpoint computes in backward, and computed otherwise in forward."""
