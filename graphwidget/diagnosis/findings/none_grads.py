@@ -149,13 +149,22 @@ def _replaced(failure: Failure, name: str) -> Cause | None:
     """The line of a step by hand that replaced a leaf by what it computed: ``w = w - 0.1 * w.grad`` under `no_grad`."""
     values, spot = _seen_from(failure)
     for there, made in values.made(name, spot):
-        if isinstance(made, ast.Assign):
+        if isinstance(made, ast.Assign) and _was_a_leaf(failure, name):
             switch = values.switch_around(there.at, made)
             how = f"ran under `{switch.text}`" if switch is not None else "cuts off what it reads"
             cause = by_hand.replaced(failure.record, values.runs[there.at], made, how, sure=True)
             if cause is not None:
                 return cause
     return None
+
+
+def _was_a_leaf(failure: Failure, name: str) -> bool:
+    """Whether a program says that a tensor was to be trained: another line uses its `.grad`, or makes a leaf of it."""
+    nodes = [node for text in failure.cells.texts.values() for node in source.nodes_of(text)]
+    used = (node for node in nodes if isinstance(node, ast.Attribute) and node.attr == "grad")
+    lines = {node.lineno for node in used if ast.unparse(node.value) == name}
+    given = (source.given(node) for node in nodes if isinstance(node, ast.Assign) and name in source.targets(node))
+    return bool(lines - {failure.place.line}) or any(makes_a_leaf(node) for one in given for node in ast.walk(one))
 
 
 def _blamed(failure: Failure) -> set[str]:

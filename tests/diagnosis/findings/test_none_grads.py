@@ -55,3 +55,9 @@ def test_a_call_that_computes_something_else_of_a_leaf_is_no_step():
     """Where grad mode is on, ``x.relu()`` is a part of the computation, whatever its name."""
     (found,) = findings_of("x = torch.randn(3, requires_grad=True)\nx = x.relu()\nx.sum().backward()\nx.grad.norm()")
     assert not any("copy_" in edit.new for fix in found.fixes for edit in fix.edits)
+
+
+def test_what_never_was_a_leaf_was_not_replaced():
+    step = "with torch.no_grad():\n    x = torch.clamp(x, 0, 1)\nx.grad.norm()"
+    (found,) = findings_of(BEFORE, step)
+    assert "no longer the leaf" not in found.text and not any(fix.edits for fix in found.fixes)

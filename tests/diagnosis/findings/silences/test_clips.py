@@ -189,3 +189,11 @@ def test_parameters_that_were_counted_are_gone_when_a_group_gets_them() -> None:
 )
 def test_a_function_that_may_take_none_uses_up_nothing(body: str, made: str) -> None:
     assert not said(NET, GROUPS.replace("BODY", body).replace("MADE", made))
+
+
+def test_other_dicts_with_that_key_are_no_groups() -> None:
+    assert not said(
+        NET,
+        "names = map(str, range(3))\nprint(list(names))\nsettings = {'params': names}",
+        LOOP.replace("    clip({}, 1e-3)\n", ""),
+    )

@@ -64,10 +64,12 @@ def test_a_variable_that_is_the_same_in_each_pass_is_never_late():
     assert not late(MODEL.replace("CALL", call), LOOP)
 
 
-def test_a_backward_in_the_same_pass_comes_in_time():
+@pytest.mark.parametrize("ends", ["loss.backward()", "finish(loss)"])
+def test_a_backward_in_the_same_pass_comes_in_time(ends):
     loop = (
-        "from torch.utils.checkpoint import checkpoint\nlayer = nn.Linear(3, 3)\n"
+        "from torch.utils.checkpoint import checkpoint\nlayer = nn.Linear(3, 3)\ndef finish(loss):\n    loss.backward()\n"
         "opt = torch.optim.SGD(layer.parameters(), 0.1)\nfor scale in (1.0, 0.5):\n    opt.zero_grad()\n"
-        "    checkpoint(lambda h: layer(h) * scale, torch.ones(2, 3), use_reentrant=False).sum().backward()\n    opt.step()"
+        "    loss = checkpoint(lambda h: layer(h) * scale, torch.ones(2, 3), use_reentrant=False).sum()\n"
+        f"    {ends}\n    opt.step()"
     )
     assert not findings_of(loop)

@@ -76,7 +76,8 @@ def find(record: Record) -> Iterator[Finding]:
         taken = (each for _, one in scope.statements() for each in _taken(latest, one))
         for name in sorted({name for each in taken if (name := _name(each))}):
             made = _made(latest, scope, name)
-            found = [_use(latest, run, one, name) for run, one in scope.statements()] if made else []
+            weights = any("parameters(" in ast.unparse(one.node) for one in made)
+            found = [_use(latest, run, one, name, weights) for run, one in scope.statements()] if made else []
             uses = [use for use in found if use is not None]
             for first, second in list(_pairs(scope, made, uses))[:1]:
                 yield _of(name, made, first, second)
@@ -141,12 +142,13 @@ def _name(expression: ast.expr) -> str:
     return expression.id if isinstance(expression, ast.Name) else ""
 
 
-def _use(latest: list[CellRun], run: CellRun, statement: ast.stmt, name: str) -> _Use | None:
+def _use(latest: list[CellRun], run: CellRun, statement: ast.stmt, name: str, weights: bool) -> _Use | None:
+    """A use of what a name stands for. `weights`: that is parameters, which groups of an optimizer are made of."""
     if not any(_name(one) == name for one in _taken(latest, statement)):
         return None
     text = ast.unparse(statement)
     calls = {syntax.last_name(one) for one in syntax.calls_in(statement)} if not syntax.blocks_of(statement) else set()
-    in_a_group = any(_name(one) == name for one in _groups(statement))
+    in_a_group = weights and any(_name(one) == name for one in _groups(statement))
     return _Use(run, statement, in_a_group or ".grad" in text or not calls.isdisjoint(CLIPS))
 
 

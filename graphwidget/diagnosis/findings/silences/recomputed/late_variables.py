@@ -18,7 +18,6 @@ from graphwidget.model import CellRun, Finding, Fix, Record
 __all__ = ["find"]
 
 _REENTRANT = "CheckpointFunctionBackward"
-_STARTS = ("backward", "grad")
 
 
 def find(record: Record) -> Iterator[Finding]:
@@ -28,7 +27,7 @@ def find(record: Record) -> Iterator[Finding]:
         for call in syntax.calls_by_name(run.source).get("checkpoint", ()):
             asked = [ast.unparse(one.value) for one in call.keywords if one.arg == "use_reentrant"]
             function = _function(run, call)
-            late = _late(run, function, call.lineno) if function is not None else []
+            late = _late(record, run, function, call.lineno) if function is not None else []
             if function is not None and late and (asked != ["True"] or reentrant):
                 yield _of(run, function, late)
 
@@ -70,13 +69,12 @@ def _function(run: CellRun, call: ast.Call) -> ast.Lambda | ast.FunctionDef | No
     return made[0] if len(made) == 1 else None
 
 
-def _late(run: CellRun, function: ast.Lambda | ast.FunctionDef, line: int) -> list[str]:
-    """The variables that each pass of the loop binds anew, and the function reads; none where a pass runs backward."""
+def _late(record: Record, run: CellRun, function: ast.Lambda | ast.FunctionDef, line: int) -> list[str]:
+    """The variables that each pass of the loop binds anew, and the function reads; none where a pass ran backward."""
     inside = syntax.function_at(run.source, line)
     first = inside[1].lineno if inside is not None and inside[1] is not function else 0
     loops = [one for one in syntax.loops_around(run.source, line) if one.lineno > first]
-    called = {syntax.last_name(name) for loop in loops for name in syntax.calls_in(loop)}
-    if not loops or not called.isdisjoint(_STARTS):
+    if not loops or _ran_backward(record, run, loops[0]):
         return []
     bound = _varying(loops[-1])
     arguments = function.args
@@ -85,6 +83,13 @@ def _late(run: CellRun, function: ast.Lambda | ast.FunctionDef, line: int) -> li
     nodes = [node for one in body for node in ast.walk(one) if isinstance(node, ast.Name)]
     own |= {node.id for node in nodes if isinstance(node.ctx, ast.Store)}
     return sorted({node.id for node in nodes if isinstance(node.ctx, ast.Load)} & bound - own)
+
+
+def _ran_backward(record: Record, run: CellRun, loop: ast.For | ast.While) -> bool:
+    """Whether a call was made in a loop, or in what it called: then the variables were those of that pass."""
+    lines = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1)
+    places = (place for call in record.calls for place in (call.place, *call.place.stack))
+    return any(spot[0] == run.cell and spot[1] in lines for place in places if (spot := at(place)) is not None)
 
 
 def _varying(loop: ast.For | ast.While) -> set[str]:
