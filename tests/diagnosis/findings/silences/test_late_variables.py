@@ -73,3 +73,14 @@ def test_a_backward_in_the_same_pass_comes_in_time(ends):
         f"    {ends}\n    opt.step()"
     )
     assert not findings_of(loop)
+
+
+def test_a_backward_of_the_loop_outside_of_it_comes_too_late():
+    loop = (
+        "from torch.utils.checkpoint import checkpoint\nlayers = nn.ModuleList(nn.Linear(3, 3) for _ in range(3))\n"
+        "opt = torch.optim.SGD(layers.parameters(), 0.1)\nfor _ in range(2):\n    x = torch.ones(2, 3)\n"
+        "    for layer in layers:\n        x = checkpoint(lambda h: layer(h), x, use_reentrant=False)\n"
+        "    opt.zero_grad()\n    x.sum().backward()\n    opt.step()"
+    )
+    (found,) = late(loop)
+    assert found.names == ("layer",)

@@ -74,7 +74,7 @@ def _late(record: Record, run: CellRun, function: ast.Lambda | ast.FunctionDef, 
     inside = syntax.function_at(run.source, line)
     first = inside[1].lineno if inside is not None and inside[1] is not function else 0
     loops = [one for one in syntax.loops_around(run.source, line) if one.lineno > first]
-    if not loops or _ran_backward(record, run, loops[0]):
+    if not loops or _ran_backward(record, run, loops[-1]):
         return []
     bound = _varying(loops[-1])
     arguments = function.args
