@@ -148,8 +148,8 @@ def _of_plain(failure: Failure, name: str) -> Finding:
 def _replaced(failure: Failure, name: str) -> Cause | None:
     """The line of a step by hand that replaced a leaf by what it computed: ``w = w - 0.1 * w.grad`` under `no_grad`."""
     values, spot = _seen_from(failure)
-    for there, made in values.made(name, spot):
-        if isinstance(made, ast.Assign) and _was_a_leaf(failure, name):
+    for there, made in values.made(name, spot) if _was_a_leaf(failure, name) else ():
+        if isinstance(made, ast.Assign):
             switch = values.switch_around(there.at, made)
             how = f"ran under `{switch.text}`" if switch is not None else "cuts off what it reads"
             cause = by_hand.replaced(failure.record, values.runs[there.at], made, how, sure=True)
