@@ -36,6 +36,7 @@ RECORDS = ".gwz"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status. `run` raises what its program raises: only Python's top may catch it."""
     options = _parser().parse_args(arguments)
+    options.alone = arguments is None  # so nothing else has run in this process
     status: int = options.run(options)
     return status
 
@@ -227,13 +228,14 @@ def _in_this_process(program: Program, order: Sequence[int], start: Start, optio
 
     check_torch()
     try:
-        from graphwidget.programs import answers, running
-        from graphwidget.trials import asked, effects, rerun
+        from graphwidget.programs import answers, running, trying  # noqa: F401 (for its forks)
+        from graphwidget.trials import asked, children, effects, rerun
     except Exception as error:  # what is imported as torch may be anything
         raise StoppedProgram(f"cannot start: {type(error).__name__}: {error}") from None
+    forks = children.Forks.begin() if options.alone and options.wanted is not False else None
     again = rerun.now(start.target, start.arguments)
     seen = effects.watch(again.folder)
-    wish = asked.Asked(options.wanted, again, seen, options.try_seconds)
+    wish = asked.Asked(options.wanted, again, seen, options.try_seconds, forks)
     run = running.run(
         program, order, arguments=start.arguments, timeout=options.timeout, progress=_progress, begin=seen.follow
     )

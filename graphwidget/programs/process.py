@@ -222,15 +222,16 @@ def main(
     start = Start(**fields)  # type: ignore[arg-type]
     try:
         check_torch()
-        from graphwidget.programs import answers, script
-        from graphwidget.trials import asked, effects, rerun
+        from graphwidget.programs import answers, script, trying  # noqa: F401 (for its forks)
+        from graphwidget.trials import asked, children, effects, rerun
     except Exception as error:  # what is imported as torch may be anything
         why = str(error) if isinstance(error, StoppedProgram) else f"{type(error).__name__}: {error}"
         return _write(file, problem=f"cannot start: {why}")
     del sys.path[0]
+    forks = children.Forks.begin() if wanted is not False else None
     again = rerun.now(start.target, start.arguments, module=start.module)
     seen = effects.watch(again.folder, os.path.dirname(file))
-    wish = asked.Asked(wanted, again, seen, seconds)
+    wish = asked.Asked(wanted, again, seen, seconds, forks)
 
     def report(tracker: Tracker, journal: Journal, code: str) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # but for trials, which may be interrupted

@@ -28,8 +28,9 @@ from graphwidget.capture.flow.lineage import LineageMode
 from graphwidget.capture.flow.nonfinite_steps import NonFiniteFlow
 from graphwidget.diagnosis.diagnose import diagnose
 from graphwidget.model import Lineage, Place, TextLine
+from graphwidget.programs import running, script
 from graphwidget.programs.journal import Journal
-from graphwidget.programs.target import Program, Start, StoppedProgram, UnreadableProgram, check_torch
+from graphwidget.programs.target import Program, Start, StoppedProgram, UnreadableProgram
 from graphwidget.trials import overlay
 from graphwidget.trials.account import account_of, most_held
 from graphwidget.trials.files.keeping import Keeper
@@ -57,10 +58,6 @@ def main(job_file: str, lifeline: int) -> None:
     """
     job = Job.from_json(Path(job_file).read_text(encoding="utf-8"))
     _end_with_parent(lifeline, job.kept)
-    check_torch()
-    from graphwidget.programs import running, script
-
-    del sys.path[0]
     overlay.install({path: content.encode("latin-1") for path, content in job.texts.items()})
     watch = _Watch(job)
     own = str(Path(job.account).parent)

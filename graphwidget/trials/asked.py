@@ -17,6 +17,7 @@ from graphwidget.diagnosis.diagnose import may_have_joined
 from graphwidget.diagnosis.wording import without_gradients
 from graphwidget.model import Finding
 from graphwidget.trials.attempt import Ran
+from graphwidget.trials.children import Forks, anew
 from graphwidget.trials.effects import Done, Effects
 from graphwidget.trials.lineage import wants_cuts, wants_lineage, wants_unpacked, with_lineage
 from graphwidget.trials.rerun import Rerun
@@ -58,12 +59,15 @@ class Asked:
         The program in this process, and what it does to the world around it.
     seconds
         How long each trial may run; see `Trials`.
+    forks
+        What forks itself for trials; None: each is a new process.
     """
 
     wanted: bool | None
     rerun: Rerun
     effects: Effects
     seconds: float | None = None
+    forks: Forks | None = None
 
     def with_cells(self, cells: Sequence[str], order: Sequence[int]) -> Asked:
         """The same for a program of cells."""
@@ -77,7 +81,8 @@ class Asked:
         if not wants and not tries:
             return Tried(findings)
         done = self.effects.end()
-        ran = replace(ran, left=done.left, must_keep=not self.wanted)
+        launch = self.forks.launch if self.forks is not None else anew
+        ran = replace(ran, left=done.left, must_keep=not self.wanted, launch=launch)
         lost = _lost(ran, tries)
         # Hooks alone are no reason to say that something is not known, if nothing failed.
         matters = tries or bool(ran.errors) or wants_cuts(ran)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -13,6 +11,7 @@ from typing import NamedTuple
 
 from graphwidget.model import BackwardCall, CellError, Event, Finding, Fix, Record, Trial
 from graphwidget.trials.account import Account, Next, account_of, most_held
+from graphwidget.trials.children import Beginning, Launch, anew
 from graphwidget.trials.cut_findings import depends_on_cuts
 from graphwidget.trials.files.kept import Kept, PutBack
 from graphwidget.trials.files.left import Left, named
@@ -28,16 +27,6 @@ START = 4.0  # seconds that a process needs to begin
 MEMORY = 1_000_000_000  # bytes that a trial may take besides twice what the program took
 _LAST = 1.0  # seconds that a child gets for its account, when its time is up
 _QUOTED = 200  # characters of a child's last words
-
-# Nothing of the program's folder is imported before all that is needed here is.
-_START = """
-import sys
-if not getattr(sys.flags, "safe_path", False):
-    del sys.path[0]
-sys.path.insert(0, {root!r})
-from graphwidget.programs import trying
-trying.main({job!r}, int(sys.argv[-1]))
-"""
 
 
 @dataclass(frozen=True)
@@ -68,6 +57,8 @@ class Ran:
         Whether it may run again only as far as the files that it changes can be put back.
     stopped
         Whether it was stopped from outside. Then it runs again as far as it had come.
+    launch
+        How a process for a trial begins.
     """
 
     rerun: Rerun
@@ -84,6 +75,7 @@ class Ran:
     left: Left = field(default_factory=Left)
     must_keep: bool = True
     stopped: bool = False
+    launch: Callable[[Beginning], Launch] = anew
 
     @property
     def ends_at(self) -> int | None:
@@ -195,25 +187,23 @@ def run(job: Job, ran: Ran, rerun: Rerun, limits: Limits, cancelled: Callable[[]
     if changed:  # so it is used by somebody else, and cannot be put back
         return Ending("", 0, "", 0.0, 0), PutBack(f"did not run: {changed} has changed since the program ended")
     kept = Kept(job.kept, left, must=ran.must_keep)
-    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
-    code = _START.format(root=str(Path(__file__).resolve().parents[2]), job=str(file))
-    environment = {
-        **{name: value for name, value in rerun.environment.items() if name != "GRAPHWIDGET_RECORD"},
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "MPLBACKEND": "agg",  # opens no window
-        **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary)),
-    }
+    beginning = Beginning(
+        "from graphwidget.programs import trying",
+        f"trying.main({str(file)!r}, int(sys.argv[-1]))",
+        rerun.folder,
+        rerun.environment,
+        {
+            "GRAPHWIDGET_RECORD": None,
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "MPLBACKEND": "agg",  # opens no window
+            **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary)),
+        },
+    )
     if kept.cannot:
         return Ending("", 0, "", 0.0, 0), PutBack(kept.cannot)
     files = PutBack()
     try:
-        ending = supervise(
-            [sys.executable, *flags, "-c", code],
-            limits,
-            folder=rerun.folder,
-            environment=environment,
-            cancelled=cancelled,
-        )
+        ending = supervise(ran.launch(beginning), limits, cancelled)
     finally:  # also on Ctrl+C
         files = kept.put_back()
     return ending, files

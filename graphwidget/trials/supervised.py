@@ -2,29 +2,30 @@
 
 Memory is what the process and its descendants have resident (`RLIMIT_AS` would count what torch and CUDA only reserve,
 which is many gigabytes). It is looked at ten times a second; where the system itself runs out of memory in between, the
-child is the first that it ends. What has left its session is known by a mark in the environment that it inherited.
+child is the first that it ends.
 """
 
 from __future__ import annotations
 
 import os
-import secrets
 import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO
 
 import psutil
 
+from graphwidget.trials.children import Launch
+
 __all__ = ["Ending", "Limits", "supervise"]
 
 _LOOK = 0.1  # seconds between two looks
 _TAIL = 4000  # bytes of the output that are kept
-_MARK = "GRAPHWIDGET_TRIAL"
+_STRAYS = 20  # times that it is looked for what was left
 
 
 @dataclass(frozen=True)
@@ -60,27 +61,18 @@ class Ending:
     memory: int
 
 
-def supervise(
-    command: Sequence[str],
-    limits: Limits,
-    *,
-    folder: str,
-    environment: Mapping[str, str],
-    cancelled: Callable[[], bool] = lambda: False,
-) -> Ending:
-    """Run a command without input until it ends or is stopped. Nothing that it started in its session is left.
+def supervise(launch: Launch, limits: Limits, cancelled: Callable[[], bool] = lambda: False) -> Ending:
+    """Run a child without input until it ends or is stopped. Nothing that it started is left.
 
     Parameters
     ----------
-    command
-        It gets one more argument: the descriptor of a pipe that is closed when this process is gone, or "-1".
-    folder, environment
-        In which it runs.
+    launch
+        Begins it.
     cancelled
         Asked at each look whether to stop.
     """
     began = time.monotonic()
-    with tempfile.TemporaryFile() as output, _Child(command, output, folder, environment) as child:
+    with tempfile.TemporaryFile() as output, _Family(launch, output) as child:
         stopped = ""
         while child.process.poll() is None and not stopped:
             with suppress(subprocess.TimeoutExpired):
@@ -97,27 +89,18 @@ def supervise(
             elif len(child.family) > limits.processes:
                 stopped = f"started more than {limits.processes} processes"
         child.stop()
-        return Ending(stopped, child.process.returncode, _tail(output), time.monotonic() - began, child.peak)
+        return Ending(stopped, child.process.wait(), _tail(output), time.monotonic() - began, child.peak)
 
 
-class _Child:
+class _Family:
     """A process in a session of its own, and its descendants."""
 
-    def __init__(self, command: Sequence[str], output: IO[bytes], folder: str, environment: Mapping[str, str]) -> None:
+    def __init__(self, launch: Launch, output: IO[bytes]) -> None:
         posix = os.name == "posix"
         there, here = os.pipe() if posix else (-1, -1)
-        self._pipe, self._mark, self._began = here, secrets.token_hex(16), time.time()
+        self._pipe = here
         try:
-            self.process = subprocess.Popen(
-                [*command, str(there)],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                cwd=folder,
-                env={**environment, _MARK: self._mark},
-                start_new_session=True,
-                pass_fds=(there,) if posix else (),
-            )
+            self.process, self._strays = launch(output, there)
         finally:
             if posix:
                 os.close(there)
@@ -126,7 +109,7 @@ class _Child:
         with suppress(psutil.Error):
             self.family[self.process.pid] = psutil.Process(self.process.pid)
 
-    def __enter__(self) -> _Child:
+    def __enter__(self) -> _Family:
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -170,12 +153,13 @@ class _Child:
         for one in self.family.values():
             with suppress(psutil.Error):  # knows its own process from another that has got its number
                 one.kill()
-        if self.process.poll() is None:
-            self.process.kill()
         self.process.wait()
-        for one in psutil.process_iter():
-            with suppress(psutil.Error, OSError):
-                if one.create_time() >= self._began - 1 and one.environ().get(_MARK) == self._mark:
+        for _ in range(_STRAYS):
+            strays = self._strays()
+            if not strays:
+                break
+            for one in strays:
+                with suppress(psutil.Error):
                     one.kill()
 
 

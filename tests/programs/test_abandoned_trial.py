@@ -6,21 +6,24 @@ import sys
 import time
 
 import psutil
+import pytest
 
 from graphwidget.programs import process
 
 PARENT = """
 import os, sys
+from graphwidget.trials.children import Beginning, Forks, anew
 from graphwidget.trials.supervised import Limits, supervise
 child = '''
 import os, pathlib, sys
 from graphwidget.programs import trying
-trying._end_with_parent(int(sys.argv[-1]), pathlib.Path(sys.argv[1], "trial", "kept"))
+trying._end_with_parent(int(sys.argv[-1]), pathlib.Path({here!r}, "trial", "kept"))
 os.fork()
-print(os.getpid(), file=open(sys.argv[1] + "/" + str(os.getpid()), "w"))
+print(os.getpid(), file=open({here!r} + "/" + str(os.getpid()), "w"))
 while True: pass
 '''
-supervise([sys.executable, "-c", child, sys.argv[1]], Limits(300, 10**10), folder=".", environment=os.environ)
+launch = Forks.begin().launch if sys.argv[2] == "fork" else anew
+supervise(launch(Beginning("", child.format(here=sys.argv[1]), ".", os.environ)), Limits(300, 10**10))
 """
 
 
@@ -38,8 +41,9 @@ def until(true, seconds=60):
         time.sleep(0.05)
 
 
-def test_a_trial_ends_with_its_parent_and_so_does_what_it_started(tmp_path):
-    parent = subprocess.Popen([sys.executable, "-c", PARENT, str(tmp_path)])
+@pytest.mark.parametrize("how", ["fork", "new"])
+def test_a_trial_ends_with_its_parent_and_so_does_what_it_started(tmp_path, how):
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, str(tmp_path), how])
     until(lambda: len(os.listdir(tmp_path)) == 2)
     pids = [int(name) for name in os.listdir(tmp_path)]
     assert not any(map(is_gone, pids))
