@@ -22,6 +22,7 @@ from graphwidget.programs.journal import ANSWER, CELL, Journal
 from graphwidget.programs.target import Start
 from graphwidget.trials import effects, rerun
 from graphwidget.trials.asked import Asked
+from graphwidget.trials.children import Forks
 
 __all__ = ["main"]
 
@@ -41,6 +42,7 @@ class Kernel(IPythonKernel):
     shell: Any  # there is one as long as the kernel serves, and so is the session
     session: Any
     program: Path | None = None  # the file, if it is no notebook
+    forks: Forks | None = None
 
     def watch(self) -> None:
         """Begin to record."""
@@ -75,7 +77,7 @@ class Kernel(IPythonKernel):
             start = Start(asked["target"], tuple(asked["arguments"]))
             path = str(self.program or asked["target"])
             again = replace(self.again, target=path, arguments=start.arguments, notebook=self.program is None)
-            wish = Asked(asked["wanted"], again, self.effects, asked["seconds"])
+            wish = Asked(asked["wanted"], again, self.effects, asked["seconds"], self.forks)
             wish = wish.with_cells(asked["cells"], asked["order"])
             answer = answers.answer(asked["format"], start, self.tracker, self.journal, asked=wish)
             content = {"text": answer.text, "status": answer.status}
@@ -104,6 +106,7 @@ def main(connection_file: str, launcher: str, script: str | None = None, argumen
     script, arguments
         The file, if it is no notebook, and its ``sys.argv[1:]``.
     """
+    Kernel.forks = Forks.begin()  # while there is but one thread
     sys.argv = [launcher, "-f", connection_file]
     app = IPKernelApp.instance(kernel_class=Kernel)
     sockets = connection_file.removesuffix(".json")

@@ -3,6 +3,9 @@
 To import torch takes seconds, and most programs that are explained take less. So `explain` forks itself before the
 program begins, where nothing but imports has run (`Forks`). The fork waits, and for each trial it forks once more. The
 program sees nothing of it: it is no child of the program's process, and it is in another session than its terminal.
+
+A fork draws the random numbers that the program draws, where torch and NumPy are not seeded: their generators were
+made before.
 """
 
 from __future__ import annotations
@@ -148,8 +151,8 @@ class Forks:
         """
         if sys.platform != "linux" or threading.active_count() > 1:
             return None
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            stream.flush()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         between = _fork()
         if not between:  # is gone at once, so that the fork is no child of this process
