@@ -19,6 +19,8 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import re
+import shlex
 import sys
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -91,7 +93,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         default=None,
         help="run the program again with each fix, at most three times, and say what came of it "
-        "(default: if the program wrote no file, called no other machine or program, and took less than a minute)",
+        "(default: if it took less than a minute, and did nothing else outside but write files that can be put back)",
     )
     tried.add_argument("--no-try", dest="wanted", action="store_false", default=None, help="never run it again")
     parser.add_argument(
@@ -111,6 +113,17 @@ def _options_behind(start: Start, options: argparse.Namespace) -> Start:
     _add_options(parser)
     _, arguments = parser.parse_known_args(start.arguments, namespace=options)
     return replace(start, arguments=tuple(arguments))
+
+
+def _tell_of_options(start: Start, text: str) -> None:
+    """Say that options of ours stood behind a plain program whose text has no such word, so that they did nothing."""
+    parser = argparse.ArgumentParser(add_help=False)
+    _add_options(parser)
+    ours = set(re.findall(r"--[\w-]+", parser.format_usage()))
+    given = [word for word in (one.partition("=")[0] for one in start.arguments) if word in ours and word not in text]
+    if given and text:
+        said = f"graphwidget: {', '.join(given)} went to {start.target}. Options of graphwidget stand before it:"
+        print(f"{said} graphwidget explain OPTIONS {shlex.quote(start.target)}", file=sys.stderr)
 
 
 def _add_target(parser: argparse.ArgumentParser, what: str) -> None:
@@ -177,6 +190,7 @@ def _explain(options: argparse.Namespace) -> int:
             if options.order:
                 raise UnreadableProgram(f"--order {options.order}: there are no cells in {start.target}")
             answer = _in_a_process(start, options)
+            _tell_of_options(start, program.cells[0] if program is not None else "")
         else:
             start = _options_behind(start, options)
             if program.notebook and start.arguments:

@@ -195,6 +195,18 @@ def test_the_status_of_explain_and_of_the_program_are_two_things(tmp_path, how, 
     assert (done.returncode, document["exit"]) == (status, exit_)
 
 
+def test_options_behind_a_script_are_its_own_and_that_is_said_where_it_knows_none(tmp_path):
+    (tmp_path / "none.py").write_text("import sys\nprint(sys.argv[1:])\n")
+    (tmp_path / "own.py").write_text("import sys\nprint('--timeout' in sys.argv)\n")
+    done, _document = explained(tmp_path, "none.py", "--no-try", "--format=json", "-x")
+    assert "['--no-try', '--format=json', '-x']" in done.stderr
+    assert (
+        "--no-try, --format went to none.py. Options of graphwidget stand before it: graphwidget explain" in done.stderr
+    )
+    done = explained(tmp_path, "own.py", "--timeout", "5")
+    assert "True" in done.stderr and "stand before" not in done.stderr
+
+
 def test_cells_get_arguments_too_and_a_notebook_takes_none(tmp_path):
     file(tmp_path, "# %%\nimport sys\nprint(sys.argv)\nsys.exit(3)\n", "cells.py")
     done, document = explained(tmp_path, "cells.py", "--epochs", "2")
