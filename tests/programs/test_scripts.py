@@ -203,7 +203,7 @@ def test_options_behind_a_script_are_its_own_and_that_is_said_where_it_knows_non
     assert (
         "--no-try, --format went to none.py. Options of graphwidget stand before it: graphwidget explain" in done.stderr
     )
-    done = explained(tmp_path, "own.py", "--timeout", "5")
+    done, _document = explained(tmp_path, "own.py", "--timeout", "5")
     assert "True" in done.stderr and "stand before" not in done.stderr
 
 
