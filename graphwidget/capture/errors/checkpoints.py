@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from types import FrameType
 from typing import Any
+
+import torch
 
 from graphwidget import torch_internals as ti
 from graphwidget.capture.owners import reading
@@ -12,6 +15,7 @@ from graphwidget.model import Recomputed
 
 __all__ = ["difference", "function", "nodes_of_call"]
 
+MOST_MODULES = 5000  # visited to find those in evaluation mode
 MOST_NODES = 200_000  # visited to find the one that saved a tensor
 
 
@@ -38,7 +42,7 @@ def difference(frames: Sequence[FrameType]) -> Recomputed | None:
     position = ti.first_difference(checkpoint) if checkpoint is not None else -1
     if position < 0:
         return None
-    holder = ti.holder_at(checkpoint, position)
+    holder, evaluating = ti.holder_at(checkpoint, position), tuple(_evaluating(ti.checkpointed_function(checkpoint)))
     for node in nodes_of_call(frames) if holder is not None else ():
         for shown, read in ti.slot_readers(type(node)):
             try:
@@ -48,8 +52,27 @@ def difference(frames: Sequence[FrameType]) -> Recomputed | None:
             several = isinstance(slots, (tuple, list))
             for at, slot in enumerate(slots if several else (slots,)):
                 if slot is not None and ti.data_of_slot(slot) is holder:
-                    return Recomputed(position, ti.number_of(node), f"{shown}[{at}]" if several else shown)
-    return Recomputed(position)
+                    slot = f"{shown}[{at}]" if several else shown
+                    return Recomputed(position, ti.number_of(node), slot, evaluating)
+    return Recomputed(position, evaluating=evaluating)
+
+
+def _evaluating(function: Any) -> Iterator[str]:
+    """Yield the classes of the modules in a function that are in evaluation mode, and read `training` in `forward`."""
+    work, seen = [function, getattr(function, "__self__", None)], set[int]()
+    for cell in getattr(function, "__closure__", None) or ():
+        with suppress(ValueError):  # it has no value
+            work.append(cell.cell_contents)
+    while work and len(seen) < MOST_MODULES:
+        module = work.pop()
+        if not issubclass(type(module), torch.nn.Module) or id(module) in seen:
+            continue
+        seen.add(id(module))
+        own = reading.own_attributes(module)
+        code = reading.code_of(reading.static_attribute(type(module), "forward"))
+        if own.get("training") is False and code is not None and "training" in code.co_names:
+            yield type(module).__name__
+        work.extend((own.get("_modules") or {}).values())
 
 
 def nodes_of_call(frames: Sequence[FrameType]) -> Iterator[Any]:

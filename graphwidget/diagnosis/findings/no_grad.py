@@ -51,6 +51,7 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         f"{_opening(name)} has no grad_fn.",
         call.n,
         tensor=name,
+        names=cause.names if name == UNNAMED else (),
         made_at=cause.place,
         cut_at=_cut_at(record, cause),
         fixes=tuple(differentiated_again(record, call, one.fix) for one in found if one is cause or one.fix.edits),

@@ -10,10 +10,10 @@ __all__ = ["Cause", "expression"]
 
 
 class Cause:
-    """What cut the graph: a sentence, a fix and the line."""
+    """What cut the graph: a sentence, a fix and the line; and names that it is about, where the root has none."""
 
-    def __init__(self, text: str, fix: Fix, place: Place | None) -> None:
-        self.text, self.fix, self.place = text, fix, place
+    def __init__(self, text: str, fix: Fix, place: Place | None, names: tuple[str, ...] = ()) -> None:
+        self.text, self.fix, self.place, self.names = text, fix, place, names
 
 
 def expression(name: str) -> ast.expr:

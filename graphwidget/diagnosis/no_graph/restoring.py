@@ -8,6 +8,7 @@ from graphwidget.diagnosis.fixes import as_tensors, handed_over, restore_graph
 from graphwidget.diagnosis.no_graph.applied import APPLY, applied_at
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.cutting import CUTTING
+from graphwidget.diagnosis.no_graph.grad_mode import training_mode
 from graphwidget.diagnosis.no_graph.grad_mode.context_managers import not_put_back
 from graphwidget.diagnosis.no_graph.grad_mode.left_early import left_early
 from graphwidget.diagnosis.no_graph.leaves import by_hand
@@ -137,15 +138,23 @@ def _gradless(record: Record, cut: Cut) -> Cause:
     elif isinstance(outer, ast.Expr):
         return _for_good(record, cut, outer)
     at = (run.cell, line) if run.cell is not None else None
-    if not cut.sure and (condition := grad_modes.condition(name)) is not None:
-        decides, answer = condition
+    decides, answer = grad_modes.condition(name) or ("", False)
+    about = (decides,) if decides else ()
+    values = Values([one for _, one in sorted(record.runs.items())])
+    off = training_mode.switched_off(values) if decides.endswith(".training") and not answer else []
+    if (back := training_mode.put_back(values, off)) is not None:
+        switched = place_of(off[0].run, off[0].call.lineno)
+        by = f"`{decides}` is false since {short(switched.source)} ({where(switched)})"
+        built = f"no graph was built. {by}." if cut.sure else f"no graph was built, if {by}."
+        return Cause(f"{what} ran under `{name}` ({where(place)}): {built}", back, switched, about)
+    if not cut.sure and decides:
         sentence = (
             f"Check `{decides}` (In[{run.cell}], line {line}): where it is {str(answer).lower()}, no graph is built."
         )
         text = (
             f"{what} ran under `{name}` ({where(place)}): no graph was built, if `{decides}` was {str(answer).lower()}."
         )
-        return Cause(text, Fix("remove_no_grad", sentence, False, at), place)
+        return Cause(text, Fix("remove_no_grad", sentence, False, at), place, about)
     works = cut.sure and restore_graph.trains(record.runs.values(), names)
     works = works and restore_graph.meant_to_train(record.runs.values(), moved)
     sentence = f"Take {what} out of `{name}` (In[{run.cell}], line {line})."
@@ -157,7 +166,7 @@ def _gradless(record: Record, cut: Cut) -> Cause:
         text += f"({where(place)}): no graph was built."
         sentence = f"Drop `@{name}` (In[{run.cell}], line {line})."
     fix = Fix("remove_no_grad", sentence, works, at, edits=edits)
-    return Cause(text, fix, place)
+    return Cause(text, fix, place, about)
 
 
 def _kept(cut: Cut, kept: Kept) -> Cause:

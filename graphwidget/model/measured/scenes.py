@@ -84,11 +84,13 @@ class Recomputed:
     """The first tensor that a checkpoint saved otherwise when it ran again.
 
     `position` counts from 0, `seq` is the sequence number of the node that saved it in the forward, `slot` its name.
+    `evaluating` are the classes of the modules in what ran again that are in evaluation mode and compute by their mode.
     """
 
     position: int
     seq: int = -1
     slot: str = ""
+    evaluating: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals.makers import CallText, calls
+from graphwidget.diagnosis.no_graph.cause import Cause
+from graphwidget.diagnosis.no_graph.grad_mode import training_mode
+from graphwidget.diagnosis.no_graph.values import Values
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.dataflow.reached import reached
@@ -54,9 +57,10 @@ class _Suspect(NamedTuple):
 def of_recomputation(record: Record, call: BackwardCall) -> Finding:
     """``checkpoint(block, x, use_reentrant=False)`` where the second run of `block` saves other tensors."""
     message, scene = call.error or "", record.scenes.get(call.n, Scene())
+    by_mode = _in_another_mode(record, call, scene)
     function = _function(record, scene.checkpointed)
     saved_at, saver = _saver(call, scene)
-    suspects = list(_suspects(record, *function)) if function is not None else []
+    suspects = list(_suspects(record, *function)) if function is not None and by_mode is None else []
     if function is not None and not suspects:
         suspects = [one for run, called in _called(record, function[1]) for one in _suspects(record, run, called)]
     unkept = [
@@ -73,7 +77,9 @@ def of_recomputation(record: Record, call: BackwardCall) -> Finding:
     shown = f"`{scene.checkpointed}`" if name and name != "<lambda>" else "The checkpointed function"
     made = place_of(function[0], function[1].lineno) if function is not None else _only_call(record)
     place = place_of(suspects[0].run, suspects[0].statement.lineno) if suspects else saved_at or made
-    if suspects:
+    if by_mode is not None:
+        cause, place, fix = by_mode.text, by_mode.place or place, by_mode.fix
+    elif suspects:
         lines = " ".join(
             f"{short(_first_line(one.statement))} ({where(place_of(one.run, one.statement.lineno))}) {one.why}"
             for one in suspects[:2]
@@ -86,6 +92,7 @@ def of_recomputation(record: Record, call: BackwardCall) -> Finding:
             "a branch that asks for one, random numbers that torch does not draw, an autocast that was left since."
         )
         fix = Fix("pure_function", f"Let {shown} do the same in each run, from its arguments alone.", False, at(place))
+    by = by_mode.names if by_mode is not None else ()
     away = Fix("no_checkpoint", "Or call it without a checkpoint: then it runs once.", False, None, "More memory.")
     return Finding(
         "refused",
@@ -95,7 +102,7 @@ def of_recomputation(record: Record, call: BackwardCall) -> Finding:
         f"{shown} does not do the same when its checkpoint runs it again.",
         call.n,
         tensor=suspects[0].name if suspects else None,
-        names=tuple(dict.fromkeys(filter(None, (name.strip("<>"), suspects[0].name if suspects else "")))),
+        names=tuple(dict.fromkeys(filter(None, (name.strip("<>"), suspects[0].name if suspects else "", *by)))),
         made_at=place,
         fixes=(fix, away),
     )
@@ -131,6 +138,29 @@ def _saver(call: BackwardCall, scene: Scene) -> tuple[Place | None, str]:
     nth = _ordinal(what.position + 1)
     sentence = f" In the forward, `{graph.name_of(index)}`{spot} saved the {nth} as its `{what.slot}`."
     return (place if where(place) else None), sentence
+
+
+def _in_another_mode(record: Record, call: BackwardCall, scene: Scene) -> Cause | None:
+    """The module that computes by its mode, and was in training mode in the forward only; None: it is none such."""
+    graph, what = call.graph, scene.recomputed
+    index = next((at for at, seq in enumerate(graph.seq) if seq == what.seq), -1) if graph and what else -1
+    module = graph.module_of(index) if graph is not None and index >= 0 else None
+    if what is None or module is None or module.class_name not in what.evaluating:
+        return None
+    values = Values([run for _, run in sorted(record.runs.items())])
+    off = training_mode.switched_off(values)
+    # An input may also be another one: then the mode is not sure to be the difference.
+    sure = what.slot not in ("input", "self")
+    if not sure and not off:
+        return None
+    place = place_of(off[0].run, off[0].call.lineno) if len(off) == 1 else None
+    by = f": {short(place.source)} ({where(place)})" if place is not None else ""
+    shown = f"`{module.path}`" + (f", a `{module.class_name}`," if module.path != module.class_name else "")
+    words = "Let the model be in the same mode until the backward has run: evaluate behind it, or put the mode back."
+    advice = Fix("training_mode", words, False, at(place))
+    fix = training_mode.put_back(values, off) or advice
+    then = "was in training mode then, and is" if sure else "computes by its mode, and is"
+    return Cause(f" {shown} {then} in evaluation mode now{by}.", fix, place, (module.path, f"{module.path}.training"))
 
 
 def of_unpacked_twice(record: Record, call: BackwardCall) -> Finding:

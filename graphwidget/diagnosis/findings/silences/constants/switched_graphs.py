@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from graphwidget.diagnosis.findings.silences.constants.sums import sums
-from graphwidget.diagnosis.findings.silences.constants.training_mode import Switch, back_in_training, switched_off
+from graphwidget.diagnosis.no_graph.grad_mode.training_mode import Switch, back_in_training, switched_off
 from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells

@@ -1,4 +1,4 @@
-"""Lines that take a model out of training mode, and where a training loop puts it back."""
+"""Lines that take a model out of training mode, and where it is put back: behind them, or where a loop trains."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import BackwardCall, CellRun, Fix
 
-__all__ = ["Switch", "back_in_training", "switched_off"]
+__all__ = ["Switch", "back_in_training", "put_back", "switched_off"]
+
+_HARMLESS = frozenset(("float", "int", "len", "max", "min", "round", "sum", "tuple", "list", "dict"))
+_KEPT = "was_training"
 
 
 class Switch(NamedTuple):
@@ -76,6 +79,48 @@ def back_in_training(values: Values, off: Sequence[Switch], call: BackwardCall) 
         (spot[0], before.lineno),
         edits=text_edit.insert_before(run.cell, run.source, before, [f"{holder}.train()"]),
     )
+
+
+def put_back(values: Values, off: Sequence[Switch]) -> Fix | None:
+    """Put the model back into training mode where the function ends that took it out; None: no one function does so."""
+    if len(off) != 1:
+        return None
+    switch, run = off[0], off[0].run
+    inside = syntax.function_at(run.source, switch.call.lineno)
+    if inside is None or any(ast.unparse(one).startswith(f"{switch.holder}.train(") for one in ast.walk(inside[1])):
+        return None
+    # What is evaluated has to stand between the switch and what undoes it: at the top level of the function.
+    body = inside[1].body
+    at_top = next((one for one in body if isinstance(one, ast.Expr) and one.value is switch.call), None)
+    leaves = [one for one in syntax.own_statements(body) if isinstance(one, ast.Return)]
+    last, back = body[-1], [f"{switch.holder}.train({_KEPT})"]
+    if at_top is None or any(one is not last and one.lineno > at_top.lineno for one in leaves):
+        return None
+    if not isinstance(last, ast.Return):
+        write = text_edit.insert_behind_block if hasattr(last, "body") else text_edit.insert_after
+        undone = write(run.cell, run.source, last, back)
+    elif last.value is None or _evaluates_nothing(last.value, switch.holder):
+        undone = text_edit.insert_before(run.cell, run.source, last, back)
+    else:
+        undone = ()
+    if not undone:
+        return None
+    keeps = [f"{_KEPT} = {switch.holder}.training"]
+    off_at = place_of(run, switch.call.lineno)
+    return Fix(
+        "training_mode",
+        f"Put `{switch.holder}` back into its mode where `{inside[1].name}` ends: nothing undoes what "
+        f"{short(off_at.source)} ({where(off_at)}) does.",
+        False,
+        at(off_at),
+        edits=(*text_edit.insert_before(run.cell, run.source, at_top, keeps), *undone),
+    )
+
+
+def _evaluates_nothing(value: ast.expr, holder: str) -> bool:
+    """Whether an expression is computed of numbers alone, as ``sum(errors) / len(errors)`` is."""
+    called = {ast.unparse(one.func) for one in ast.walk(value) if isinstance(one, ast.Call)}
+    return called <= _HARMLESS and holder.partition(".")[0] not in syntax.names_in(value)
 
 
 def _name_there(values: Values, switch: Switch, spot: Spot) -> str | None:
