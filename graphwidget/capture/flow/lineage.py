@@ -147,7 +147,7 @@ class LineageMode(TorchFunctionMode):
         torch.optim.Optimizer.__init__ = init  # type: ignore[method-assign, assignment]
         torch.optim.Optimizer.zero_grad = zero_grad  # type: ignore[method-assign]
         both = register_optimizer_step_pre_hook, register_optimizer_step_post_hook
-        self._handles = [hook(own) for hook, own in zip(both, (self._before_step, self._step))]
+        self._handles = [hook(own) for hook, own in zip(both, (self._before_step, self._step))] + [self._idle.begin()]
 
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         self._emptied.before_step(optimizer)

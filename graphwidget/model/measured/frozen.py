@@ -99,7 +99,7 @@ class MeasuredIdle:
     count
         How many there are.
     modules
-        The outermost modules that have no other parameters.
+        The outermost modules that have no other parameters; none where one was called, or they have not all.
     frozen
         Names of the parameters that the root of the call was computed from, and that do not require grad, in the order
         of their first use.

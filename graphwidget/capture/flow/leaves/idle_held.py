@@ -6,11 +6,13 @@ added: what trains takes no part. Values with a graph are lost nowhere then, so 
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from types import FrameType
 from typing import Any
 
 import torch
+from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from graphwidget.capture.flow.leaves.copies import SAME
@@ -24,11 +26,16 @@ _MOST_NAMED = 100
 
 
 class IdleHeld:
-    """Notes which parameters were given to operations."""
+    """Notes which parameters were given to operations, and which modules were called."""
 
     def __init__(self) -> None:
         self._used = WeakTensorKeyDictionary()
         self._held = WeakTensorKeyDictionary()
+        self._called: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def begin(self) -> Any:
+        """Watch the calls of modules. Returns the handle that ends it."""
+        return register_module_forward_pre_hook(lambda module, _: self._called.add(module))
 
     def made(self, optimizer: Any) -> None:
         """An optimizer was made."""
@@ -73,7 +80,18 @@ class IdleHeld:
         lines = next((lines for _, lines in reversed(frozen) if lines), ())
         froze = tuple(named[id(one)] for one, _ in frozen if id(one) in named)[:_MOST_NAMED]
         last = frozen[-1][0] if frozen else None
-        return MeasuredIdle(paths, len(wanted), _idle(modules, set(wanted), last), froze, lines)
+        return MeasuredIdle(paths, len(wanted), self._idle(modules, set(wanted), last), froze, lines)
+
+    def _idle(self, modules: dict[str, Any], wanted: set[int], last: Any) -> tuple[IdleModule, ...]:
+        """The outermost modules that were not called and have no other parameters; none unless they have all."""
+        own = {path: {id(one) for one in module.parameters()} for path, module in modules.items()}
+        idle = [path for path in own if own[path] and own[path] <= wanted and modules[path] not in self._called]
+        found, seen = [], list[set[int]]()
+        for path in idle:
+            if path.rpartition(".")[0] not in idle and own[path] not in seen:  # not by another name
+                seen.append(own[path])
+                found.append(IdleModule(path, _instead(modules, path, last)))
+        return tuple(found) if set[int]().union(*seen) == wanted else ()
 
 
 def _variables(frames: Iterable[FrameType]) -> Iterator[tuple[str, Any]]:
@@ -84,19 +102,6 @@ def _variables(frames: Iterable[FrameType]) -> Iterator[tuple[str, Any]]:
                 yield from ((f"self.{one}", inner) for one, inner in list(getattr(value, "__dict__", {}).items()))
             elif not name.startswith("_"):
                 yield name, value
-
-
-def _idle(modules: dict[str, Any], wanted: set[int], last: Any) -> tuple[IdleModule, ...]:
-    """The outermost modules all of whose parameters are unused, and the modules beside them that were used instead."""
-    own = {path: {id(one) for one in module.parameters()} for path, module in modules.items()}
-    idle = [path for path, inside in own.items() if inside and inside <= wanted]
-    outermost = [path for path in idle if path.rpartition(".")[0] not in idle]
-    found, seen = [], list[set[int]]()
-    for path in outermost:
-        if own[path] not in seen:  # another name of the same
-            seen.append(own[path])
-            found.append(IdleModule(path, _instead(modules, path, last)))
-    return tuple(found)
 
 
 def _instead(modules: dict[str, Any], path: str, last: Any) -> str:

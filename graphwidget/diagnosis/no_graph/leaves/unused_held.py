@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.source import syntax as source
@@ -15,7 +16,7 @@ from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import names, place_of, short, where
 from graphwidget.model import CellRun, Fix, IdleModule, MeasuredIdle, Place, Record
 
-__all__ = ["USE_THE_NEW_HEAD", "beside_the_optimizer"]
+__all__ = ["USE_THE_NEW_HEAD", "beside_the_optimizer", "with_what_is_held"]
 
 USE_THE_NEW_HEAD = "use_the_new_head"
 
@@ -32,22 +33,35 @@ def beside_the_optimizer(
     froze
         The statement that froze what the root was computed from.
     """
-    modules = tuple(one.path for one in idle.modules)
-    shown = names(modules) if modules else names(idle.paths) or f"{idle.count} parameters that require grad"
-    several = len(modules or idle.paths) != 1
-    used = "called" if modules else "used"
-    never = f"{'they were' if several else 'it was'} never {used}."
-    text = f"The optimizer holds {'the parameters of ' if modules else ''}{shown}, and {root} was not computed from "
-    text += f"{'any of these' if several else 'it'}: {never}"
-    place = place_of(froze[0], froze[1].lineno) if froze is not None else None
+    text, place = _held(idle, root), None
+    if froze is not None:
+        place = place_of(froze[0], froze[1].lineno)
     if idle.frozen:
         what = names((idle.frozen[-1], *idle.frozen[:-1]), 2)
         by = f": {short(ast.unparse(froze[1]))} ({where(place)})" if froze is not None else ""
         text += f" What it was computed from, {what}, is frozen{by}."
-    return Cause(text, _fix(record, idle, shown, root, place), place)
+    return Cause(text, _fix(record, idle, root, place), place)
 
 
-def _fix(record: Record, idle: MeasuredIdle, shown: str, root: str, place: Place | None) -> Fix:
+def with_what_is_held(record: Record, idle: MeasuredIdle, root: str, found: Cause) -> Cause:
+    """A cause that names constants, with what the optimizer holds in their place."""
+    fix = found.fix if found.fix.edits else replace(_fix(record, idle, root, found.place), at=found.fix.at)
+    return Cause(f"{found.text} {_held(idle, root)}", fix, found.place)
+
+
+def _held(idle: MeasuredIdle, root: str) -> str:
+    modules = len(idle.modules)
+    several = (modules or idle.count) != 1
+    never = f"{'were' if several else 'was'} never {'called' if modules else 'used'}"
+    what = f"{'the parameters of ' if modules else ''}{_shown(idle)}"
+    return f"The optimizer holds {what}, which {never}: {root} was computed from other tensors."
+
+
+def _shown(idle: MeasuredIdle) -> str:
+    return names(tuple(one.path for one in idle.modules) or idle.paths) or f"{idle.count} parameters"
+
+
+def _fix(record: Record, idle: MeasuredIdle, root: str, place: Place | None) -> Fix:
     one = idle.modules[0] if len(idle.modules) == 1 else IdleModule("")
     edits, stored = _renamed(record, one) if one.instead else ((), None)
     if stored is not None and edits:
@@ -56,6 +70,7 @@ def _fix(record: Record, idle: MeasuredIdle, shown: str, root: str, place: Place
         spot = place_of(run, target.lineno)
         words = f"Set it as `{called}`, the name that is called, in place of `{ast.unparse(target)}` ({where(spot)})."
         return Fix(USE_THE_NEW_HEAD, words, False, line_of(spot), edits=edits)
+    shown = _shown(idle)
     thaw = ", and let these require grad" if idle.frozen else ""
     words = f"Use {shown} where {root} is computed, or give the optimizer what {root} is computed from{thaw}."
     return Fix(USE_THE_NEW_HEAD, words, False, line_of(place))

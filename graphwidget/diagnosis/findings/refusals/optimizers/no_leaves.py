@@ -12,7 +12,7 @@ from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.source.pytorch.names import OPTIMIZER
-from graphwidget.diagnosis.wording import at, names, no_gradient, short
+from graphwidget.diagnosis.wording import at, listed, names, no_gradient, short
 from graphwidget.model import Finding, Fix
 
 __all__ = ["of_line"]
@@ -24,22 +24,24 @@ def of_line(failure: Failure) -> Finding:
     read = source.paths_read(failure.statement) if failure.statement is not None and there else set()
     called = set(source.calls_in(failure.statement)) if failure.statement is not None else set()
     found = sorted(name for name in read - called if failure.is_computed(name))
-    held = () if found else tuple(_held(failure, read | {name.rpartition(".")[0] for name in called}))
+    held: tuple[tuple[str, int | None], ...] = (
+        () if found else tuple(_held(failure, read | {name.rpartition(".")[0] for name in called}))
+    )
+    held = held or (() if found else tuple(_put_in(failure, read)))
     returned = () if found or held or failure.statement is None else tuple(_returned_in_list(failure.statement))
     if returned:
         return _of_what_is_returned(failure, returned)
     fixes = _of_named(failure, found) if found else [_of_held(failure, held)]
-    found = found or list(dict.fromkeys(name for name, _ in held))
-    name = found[0] if len(found) == 1 else None
-    shown = names(tuple(found)) or "A tensor that it was given"
-    made = failure.made(failure.computed(name)) if name else ""
-    several = len(found) > 1
+    nodes = {name: failure.computed(name) for name in found} or dict(held)
+    name, several = next(iter(nodes)) if len(nodes) == 1 else None, len(nodes) > 1
+    shown = listed([failure.named(*one) for one in nodes.items()]) or "A tensor that it was given"
+    made = failure.made(nodes[name]) if name else ""
     return failure.finding(
         f"{shown} {'are no leaves' if several else 'is no leaf'}.",
         f"{shown} {'were' if several else 'was'} computed{made}. An optimizer changes leaves: no backward writes a "
         "`.grad` into what is no leaf.",
         *fixes,
-        tensor=name,
+        tensor=failure.plain_name(name, nodes[name]) or name if name else None,
     )
 
 
@@ -52,6 +54,17 @@ def _held(failure: Failure, read: set[str]) -> Iterator[tuple[str, int]]:
         inside = any(path.startswith((f"{one}[", f"{one}.")) for one in objects if one)
         if inside and owner.node is not None and graph.node(owner.node).leaf is None:
             yield path, owner.node
+
+
+def _put_in(failure: Failure, read: set[str]) -> Iterator[tuple[str, int | None]]:
+    """Computed variables of which the line's own function built the lists that the line reads: `params` of a `fit`."""
+    for name in sorted(read):
+        for made in source.assignments(failure.cell, name):
+            if source.function_at(failure.cell, made.lineno) == source.function_at(
+                failure.cell, failure.place.line or 0
+            ):
+                inside = sorted(source.paths_read(made) - set(source.calls_in(made)))
+                yield from ((one, failure.computed(one)) for one in inside if failure.is_computed(one))
 
 
 def _of_named(failure: Failure, found: list[str]) -> list[Fix]:
@@ -72,12 +85,13 @@ def _of_named(failure: Failure, found: list[str]) -> list[Fix]:
     return [instead, leaf] if leaves else [leaf]
 
 
-def _of_held(failure: Failure, held: tuple[tuple[str, int], ...]) -> Fix:
+def _of_held(failure: Failure, held: tuple[tuple[str, int | None], ...]) -> Fix:
     """A leaf that is made in the optimizer's line would be used by nothing else: the list keeps the old tensor."""
     made = _made_as_leaves(failure, [node for _, node in held])
+    one, they = ("a leaf of it", "it is") if len(dict(held)) == 1 else ("leaves of them", "they are")
     return made or failure.fix(
         "leaf",
-        "Make leaves of them where they are computed: `.detach().requires_grad_()`.",
+        f"Make {one} where {they} computed: `.detach().requires_grad_()`.",
         price="What it was computed from gets no gradient.",
     )
 
