@@ -86,12 +86,13 @@ class IdleHeld:
         """The outermost modules that were not called and have no other parameters; none unless they have all."""
         own = {path: {id(one) for one in module.parameters()} for path, module in modules.items()}
         idle = [path for path in own if own[path] and own[path] <= wanted and modules[path] not in self._called]
-        found, seen = [], list[set[int]]()
+        found = dict[frozenset[int], IdleModule]()
         for path in idle:
-            if path.rpartition(".")[0] not in idle and own[path] not in seen:  # not by another name
-                seen.append(own[path])
-                found.append(IdleModule(path, _instead(modules, path, last)))
-        return tuple(found) if set[int]().union(*seen) == wanted else ()
+            if path.rpartition(".")[0] not in idle:
+                one, key = IdleModule(path, _instead(modules, path, last)), frozenset(own[path])
+                if key not in found or (one.instead and not found[key].instead):  # the same by another name
+                    found[key] = one
+        return tuple(found.values()) if set[int]().union(*found) == wanted else ()
 
 
 def _variables(frames: Iterable[FrameType]) -> Iterator[tuple[str, Any]]:

@@ -58,18 +58,26 @@ def _held(failure: Failure, read: set[str]) -> Iterator[tuple[str, int]]:
 
 def _put_in(failure: Failure, read: set[str]) -> Iterator[tuple[str, int | None]]:
     """Computed variables of which the line's own function built the lists that the line reads: `params` of a `fit`."""
-    for name in sorted(read):
-        for made in source.assignments(failure.cell, name):
-            if source.function_at(failure.cell, made.lineno) == source.function_at(
-                failure.cell, failure.place.line or 0
-            ):
-                inside = sorted(source.paths_read(made) - set(source.calls_in(made)))
-                yield from ((one, failure.computed(one)) for one in inside if failure.is_computed(one))
+    for made in (one for name in sorted(read) for one in _assigned(failure, name)):
+        inside = sorted(source.paths_read(made) - set(source.calls_in(made)))
+        yield from ((one, failure.computed(one)) for one in inside if failure.is_computed(one))
+
+
+def _assigned(failure: Failure, name: str) -> list[ast.stmt]:
+    """The statements of the line's own function that assign a name."""
+    cell, line = failure.cell, failure.place.line or 0
+    made = source.assignments(cell, name)
+    return [one for one in made if source.function_at(cell, one.lineno) == source.function_at(cell, line)]
+
+
+def _assigned_at(failure: Failure, name: str) -> tuple[int, int] | None:
+    made = _assigned(failure, name)
+    return (failure.place.cell, made[0].lineno) if len(made) == 1 and failure.place.cell is not None else None
 
 
 def _of_named(failure: Failure, found: list[str]) -> list[Fix]:
     leaves = tuple(dict.fromkeys(leaf for one in found for leaf in failure.leaves(one)))
-    made = _made_as_leaves(failure, [failure.computed(name) for name in found]) if not leaves else None
+    made = _made_as_leaves(failure, [(name, failure.computed(name)) for name in found]) if not leaves else None
     if made is not None:
         return [replace(made, verified=True)]  # nothing that is computed has a graph then
     new = [f"{name} = {name}.detach().requires_grad_()" for name in found]
@@ -87,7 +95,7 @@ def _of_named(failure: Failure, found: list[str]) -> list[Fix]:
 
 def _of_held(failure: Failure, held: tuple[tuple[str, int | None], ...]) -> Fix:
     """A leaf that is made in the optimizer's line would be used by nothing else: the list keeps the old tensor."""
-    made = _made_as_leaves(failure, [node for _, node in held])
+    made = _made_as_leaves(failure, held)
     one, they = ("a leaf of it", "it is") if len(dict(held)) == 1 else ("leaves of them", "they are")
     return made or failure.fix(
         "leaf",
@@ -96,11 +104,11 @@ def _of_held(failure: Failure, held: tuple[tuple[str, int | None], ...]) -> Fix:
     )
 
 
-def _made_as_leaves(failure: Failure, nodes: Sequence[int | None]) -> Fix | None:
+def _made_as_leaves(failure: Failure, computed: Sequence[tuple[str, int | None]]) -> Fix | None:
     """The edit of the lines that computed all of them from leaves without a name; None: they were made otherwise."""
     lines: dict[str, Edits] = {}
-    for node in nodes:
-        spot = at(failure.record.snapshot.place_of(node)) if node is not None else None
+    for name, node in computed:
+        spot = at(failure.record.snapshot.place_of(node)) if node is not None else _assigned_at(failure, name)
         statement = failure.cells.statement(spot) if spot is not None else None
         made = with_these_values(spot[0], failure.cells.text(spot[0]), statement) if spot and statement else None
         if made is None:
