@@ -97,3 +97,8 @@ def test_the_variable_of_a_loop_is_no_name_of_its_last_element():
     code = "ws = []\nfor i in range(2):\n    w = torch.randn(3, requires_grad=True) * 0.1\n    ws.append(w)\n"
     (found,) = findings_of(f"{code}torch.optim.SGD(ws, 0.1)")
     assert found.headline == "`ws[0]` and `ws[1]` are no leaves."
+
+
+def test_a_variable_that_is_assigned_again_behind_its_list_is_not_in_it():
+    (found,) = findings_of(IN_A_FUNCTION.replace("    return", "    query = query * 2\n    return"))
+    assert found.tensor is None and not found.fixes[0].edits

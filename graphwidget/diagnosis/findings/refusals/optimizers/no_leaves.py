@@ -59,7 +59,8 @@ def _held(failure: Failure, read: set[str]) -> Iterator[tuple[str, int]]:
 def _put_in(failure: Failure, read: set[str]) -> Iterator[tuple[str, int | None]]:
     """Computed variables of which the line's own function built the lists that the line reads: `params` of a `fit`."""
     for made in (one for name in sorted(read) for one in _assigned(failure, name)):
-        inside = sorted(source.paths_read(made) - set(source.calls_in(made)))
+        again = (name for name in source.names_in(made) for s in _assigned(failure, name) if s.lineno > made.lineno)
+        inside = sorted(source.paths_read(made) - set(source.calls_in(made)) - set(again))
         yield from ((one, failure.computed(one)) for one in inside if failure.is_computed(one))
 
 
