@@ -70,3 +70,17 @@ def test_the_new_head_takes_the_name_that_is_called() -> None:
 def test_in_doubt_there_is_no_edit(build: str, instead: str) -> None:
     (fix,) = found(build, instead).fixes
     assert not fix.edits and "Use `net.head` where `loss` is computed" in fix.text
+
+
+def test_without_a_measurement_a_loss_without_parameters_is_not_named_either() -> None:
+    train = """def train(net, batches, criterion, opt):
+    for x, y in batches:
+        opt.zero_grad()
+        with torch.set_grad_enabled(True):
+            out = net(x)
+            loss = criterion(out, y)
+            loss.backward()"""
+    batches = "batches = [(torch.ones(2, 4), torch.tensor([0, 1]))]"
+    told = diagnose(record_of(NET, BUILD, batches, train, "train(net, batches, criterion, opt)"))
+    (finding,) = (one for one in told if one.kind == "no_grad")
+    assert "criterion" not in finding.text and "parameters that require grad" in finding.text

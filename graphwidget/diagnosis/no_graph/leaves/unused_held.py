@@ -16,9 +16,7 @@ from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import names, place_of, short, where
 from graphwidget.model import CellRun, Fix, IdleModule, MeasuredIdle, Place, Record
 
-__all__ = ["USE_THE_NEW_HEAD", "beside_the_optimizer", "with_what_is_held"]
-
-USE_THE_NEW_HEAD = "use_the_new_head"
+__all__ = ["beside_the_optimizer", "with_what_is_held"]
 
 
 def beside_the_optimizer(
@@ -69,11 +67,11 @@ def _fix(record: Record, idle: MeasuredIdle, root: str, place: Place | None) -> 
         called = f"{ast.unparse(target.value)}.{one.instead}"
         spot = place_of(run, target.lineno)
         words = f"Set it as `{called}`, the name that is called, in place of `{ast.unparse(target)}` ({where(spot)})."
-        return Fix(USE_THE_NEW_HEAD, words, False, line_of(spot), edits=edits)
+        return Fix("use_the_new_head", words, False, line_of(spot), edits=edits)
     shown = _shown(idle)
     thaw = ", and let these require grad" if idle.frozen else ""
     words = f"Use {shown} where {root} is computed, or give the optimizer what {root} is computed from{thaw}."
-    return Fix(USE_THE_NEW_HEAD, words, False, line_of(place))
+    return Fix("use_the_new_head", words, False, line_of(place))
 
 
 def _renamed(record: Record, module: IdleModule) -> tuple[Edits, tuple[CellRun, ast.Attribute] | None]:
