@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.paths import local, root_of, within
@@ -22,6 +22,7 @@ __all__ = [
     "lasting_name",
     "lines_of",
     "loops_of",
+    "listed",
     "names",
     "no_gradient",
     "number",
@@ -112,9 +113,14 @@ def short(text: str, most: int = 60) -> str:
 
 def names(paths: tuple[str, ...], most: int = 3) -> str:
     """`a`, `b` and 2 more."""
-    shown = [f"`{p}`" for p in paths[:most]]
-    if len(paths) > most:
-        return ", ".join(shown) + f" and {len(paths) - most} more"
+    return listed([f"`{p}`" for p in paths], most)
+
+
+def listed(each: Sequence[str], most: int = 3) -> str:
+    """The same of what is quoted already."""
+    shown = each[:most]
+    if len(each) > most:
+        return ", ".join(shown) + f" and {len(each) - most} more"
     return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
 
 

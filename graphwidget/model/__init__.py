@@ -35,7 +35,7 @@ from graphwidget.model.graph.parts import (
     spot_text,
 )
 from graphwidget.model.graph.snapshot import Node, SavedTensor, Snapshot
-from graphwidget.model.measured.frozen import FrozenModule, MeasuredFrozen, MeasuredJoined
+from graphwidget.model.measured.frozen import FrozenModule, IdleModule, MeasuredFrozen, MeasuredIdle, MeasuredJoined
 from graphwidget.model.measured.lineage import (
     INTO_A_LEAF,
     INTO_A_TENSOR,
@@ -100,12 +100,14 @@ __all__ = [
     "INTO_A_LEAF",
     "INTO_A_TENSOR",
     "FrozenModule",
+    "IdleModule",
     "Lineage",
     "MeasuredConstant",
     "MeasuredCut",
     "MeasuredEmptied",
     "MeasuredFrozen",
     "MeasuredHook",
+    "MeasuredIdle",
     "MeasuredJoined",
     "MeasuredLate",
     "MeasuredNonFinite",

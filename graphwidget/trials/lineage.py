@@ -20,12 +20,14 @@ from graphwidget.diagnosis.diagnose import (
 from graphwidget.diagnosis.reuse.reuse import call_at
 from graphwidget.model import (
     FrozenModule,
+    IdleModule,
     Lineage,
     MeasuredConstant,
     MeasuredCut,
     MeasuredEmptied,
     MeasuredFrozen,
     MeasuredHook,
+    MeasuredIdle,
     MeasuredJoined,
     MeasuredLate,
     MeasuredLeaf,
@@ -151,6 +153,7 @@ def _read(fields: Mapping[str, Any]) -> Lineage:
         tuple(map(_unpacked, fields["unpacked"])),
         tuple(map(_frozen, fields["held_frozen"])),
         tuple(map(_joined, fields["joined"])),
+        _idle(one) if (one := fields["idle"]) is not None else None,
     )
 
 
@@ -190,6 +193,11 @@ def _frozen(one: Mapping[str, Any]) -> MeasuredFrozen:
 def _joined(one: Mapping[str, Any]) -> MeasuredJoined:
     lines = (_lines(one, name) for name in ("lines", "made", "stepped"))
     return MeasuredJoined(*lines, tuple(one["paths"]), one["replacing"])
+
+
+def _idle(one: Mapping[str, Any]) -> MeasuredIdle:
+    modules = tuple(IdleModule(**each) for each in one["modules"])
+    return MeasuredIdle(tuple(one["paths"]), one["count"], modules, tuple(one["frozen"]), _lines(one))
 
 
 def _cuts(found: list[Mapping[str, Any]]) -> tuple[MeasuredCut, ...]:

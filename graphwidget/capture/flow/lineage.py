@@ -28,6 +28,7 @@ from graphwidget.capture.flow.leaves.copies import SAME, Copies
 from graphwidget.capture.flow.leaves.fresh_leaves import FreshLeaves, is_fresh
 from graphwidget.capture.flow.leaves.held_frozen import HeldFrozen
 from graphwidget.capture.flow.leaves.hidden_writes import HiddenWrites
+from graphwidget.capture.flow.leaves.idle_held import IdleHeld
 from graphwidget.capture.flow.leaves.late_leaves import LateLeaves
 from graphwidget.capture.flow.named_modules import modules_of
 from graphwidget.capture.flow.nonfinite_steps import NonFiniteFlow
@@ -86,7 +87,7 @@ class LineageMode(TorchFunctionMode):
         self._zero_flow, self._fresh = ZeroFlow(), FreshLeaves(self._optimizers)
         self._hidden, self._held_frozen = HiddenWrites(self._fresh.is_held), HeldFrozen(name, lines, self.frozen_at)
         self._singles = SingleValues(lines, self._look, lambda one: self._behind.get(one, Behind()))
-        self._late = LateLeaves(lines)
+        self._late, self._idle = LateLeaves(lines), IdleHeld()
         self._constants = Constants(lines, frames)
         self._emptied = EmptiedGradients(lines, name, self._optimizers)
         self._cleared: list[weakref.ref[Any]] = []  # whose gradients were cleared since the last call
@@ -137,6 +138,7 @@ class LineageMode(TorchFunctionMode):
             self._optimizers.add(optimizer)
             made(optimizer, *args, **kwargs)
             self._held_frozen.made(optimizer)
+            self._idle.made(optimizer)
 
         def zero_grad(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             self._cleared.append(weakref.ref(optimizer))
@@ -145,7 +147,7 @@ class LineageMode(TorchFunctionMode):
         torch.optim.Optimizer.__init__ = init  # type: ignore[method-assign, assignment]
         torch.optim.Optimizer.zero_grad = zero_grad  # type: ignore[method-assign]
         both = register_optimizer_step_pre_hook, register_optimizer_step_post_hook
-        self._handles = [hook(own) for hook, own in zip(both, (self._before_step, self._step))]
+        self._handles = [hook(own) for hook, own in zip(both, (self._before_step, self._step))] + [self._idle.begin()]
 
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         self._emptied.before_step(optimizer)
@@ -206,6 +208,7 @@ class LineageMode(TorchFunctionMode):
             if name_of(func) in _AS_NUMBERS:
                 return self._number(name_of(func), given, with_graph, result)
             self._constants.operation(name_of(func), args, kwargs, given, result)
+            self._idle.operation(name_of(func), given, tensors_in((result,)))
             self._note(func, args, kwargs, given, with_graph, result)
         except Exception:  # a tensor of a kind of its own: what is not known is not told
             pass
@@ -406,13 +409,14 @@ class LineageMode(TorchFunctionMode):
         frames
             Those of the user's own code that is running.
         """
-        wanted = self._wanted()
-        behind = Behind()
+        wanted, behind = self._wanted(), Behind()
         for one in tensors_in((outputs,)):
             behind |= self._behind.get(one, Behind())
         root = tuple(as_measured(cut, wanted) for cut in last_first(behind.cuts))
-        meant = [one for ref in behind.frozen if (one := ref()) is not None and id(one) in wanted]
-        frozen = tuple(FrozenModule(name, self.frozen_at(first)) for name, first in modules_of(meant, frames))
+        used, frames = [(one, self.frozen_at(one)) for ref in behind.frozen if (one := ref()) is not None], [*frames]
+        meant = [one for one, _ in used if id(one) in wanted]
+        idle = self._idle.measured(self._optimizers, used, frames) if call is not None and not behind.cuts else None
+        modules = tuple(FrozenModule(name, self.frozen_at(first)) for name, first in modules_of(meant, frames))
         asked = [*inputs]
         reached = self._begin_at(outputs) if asked else set[Cut]()
         everything = tuple(
@@ -422,7 +426,7 @@ class LineageMode(TorchFunctionMode):
         return Lineage(
             call,
             root,
-            frozen,
+            modules,
             everything,
             self._zero_flow.found(),
             self._finite.found if self._finite is not None else None,
@@ -433,6 +437,7 @@ class LineageMode(TorchFunctionMode):
             self._emptied.found(),
             constants=self._constants.behind(tensors_in((outputs,))),
             held_frozen=self._held_frozen.found(),
+            idle=idle,
         )
 
     def frozen_at(self, parameter: Any) -> tuple[TextLine, ...]:

@@ -12,6 +12,7 @@ from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
+from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.wording import at, described, lasting_name, where
 from graphwidget.model import CellRun, Finding, Fix, Place, Record, SlotState, TensorRef, Value
 
@@ -148,6 +149,27 @@ class Failure:
         value = self.value(name)
         measured = value is not None and value.kind == "tensor" and value.leaf is False
         return measured or self.computed(name) is not None
+
+    def plain_name(self, path: str, node: int | None) -> str | None:
+        """The variable that holds a tensor which a line reads as an element: `query` of ``params[7]``; None: none does.
+
+        One that a loop assigns stands for another tensor in each pass; one that the program does not is another's.
+        """
+        owned = (local(owner.path) for owner in self.record.snapshot.owners if node is not None and owner.node == node)
+        plain = (name for name in owned if name.isidentifier() and name != path and self._is_assigned_once(name))
+        return next(plain, None)
+
+    def named(self, path: str, node: int | None) -> str:
+        """A tensor as a person knows it: by its variable, with the element that the line reads behind it."""
+        plain = self.plain_name(path, node)
+        return f"`{plain}` (`{path}`)" if plain else f"`{path}`"
+
+    def _is_assigned_once(self, name: str) -> bool:
+        """Whether the program assigns a variable, and no loop does."""
+        texts = [run.source for run in self.record.runs.values()]
+        made = [(text, one) for text in texts for one in source.assignments(text, name)]
+        in_loops = (name in source.loop_names(text) or source.loop_at(text, one.lineno) for text, one in made)
+        return bool(made) and not any(in_loops)
 
     def is_saved(self, name: str) -> bool:
         """Whether a graph still needs the values of a tensor: then no fix may write to it."""

@@ -22,6 +22,7 @@ from graphwidget.diagnosis.no_graph.leaves.constants import (
     passed_before,
 )
 from graphwidget.diagnosis.no_graph.leaves.fresh_leaf import FreshLeaf, fresh_leaf, measured_leaf
+from graphwidget.diagnosis.no_graph.leaves.unused_held import with_what_is_held
 from graphwidget.diagnosis.no_graph.numbers.taken_out import taken_out
 from graphwidget.diagnosis.no_graph.origins import Origins
 from graphwidget.diagnosis.no_graph.restoring import cause_of
@@ -42,6 +43,8 @@ def explain(record: Record, call: BackwardCall) -> Finding:
     if found is None:
         numbers = taken_out(record, call, in_text)
         found = [numbers] if numbers else measured.causes(record, call, in_text, lambda c: cause_of(record, c))
+    elif record.lineage is not None and record.lineage.call == call.n and record.lineage.idle is not None:
+        found = [with_what_is_held(record, record.lineage.idle, _quoted(name), one) for one in found]
     cause = found[0]
     spot = called_at(call.place)
     return Finding(
@@ -56,6 +59,10 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         cut_at=_cut_at(record, cause),
         fixes=tuple(differentiated_again(record, call, one.fix) for one in found if one is cause or one.fix.edits),
     )
+
+
+def _quoted(name: str) -> str:
+    return name if name == UNNAMED else f"`{name}`"
 
 
 def _opening(name: str) -> str:

@@ -53,6 +53,7 @@ FIX_IDS = {
     "find_the_cut": "look for the line that cut the graph",
     "keep_a_graph": "make a loss that is zero of what has a graph",
     "skip_the_call": "leave out a backward on what has no graph",
+    "use_the_new_head": "set a new module under the name that is called, or use it",
     "use_the_output": "compute the loss from what the model returns",
     "use_reentrant_false": "checkpoint without reentrance",
     "input_requires_grad": "let the input of a checkpoint, or of a frozen model, require grad",

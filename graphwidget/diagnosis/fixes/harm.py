@@ -23,6 +23,7 @@ from graphwidget.diagnosis.source.paths import local, root_of
 from graphwidget.model import BackwardCall, CellRun, Fix, Record, Snapshot
 
 _STAYS = ("module", "parameter", "leaf", "leaves", "buffer", "optimizer", "loader", "object")
+_REPLACING = ("use_the_new_head",)  # a program's own new module takes the place of one that trains nothing
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,8 @@ def destroys(record: Record, fix: Fix, graph: Snapshot | None = None) -> str:
             kind = "container"
         if kind == "leaf" and change.how == "copied" and _is_given(record, change.path, fix.at):
             continue  # who has called the function has the leaf
+        if kind in ("module", "object") and change.how == "replaced" and fix.id in _REPLACING:
+            continue
         if kind in _STAYS and not (itself and kind in ("buffer", "object")):
             return f"the {kind} `{change.path}`"
         if change.how == "deleted" and read_later(record, change.path, fix.at):

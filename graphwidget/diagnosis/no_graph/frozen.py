@@ -11,7 +11,8 @@ from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.pytorch.optimizers import optimized
 from graphwidget.diagnosis.wording import at as line_of
-from graphwidget.diagnosis.wording import names, place_of, where
+from graphwidget.diagnosis.wording import names as quoted
+from graphwidget.diagnosis.wording import place_of, where
 from graphwidget.model import CellRun, Fix
 
 __all__ = ["all_in_sight", "frozen", "frozen_modules"]
@@ -27,6 +28,15 @@ def frozen_modules(origins: Origins, names: list[str]) -> Cause:
     lines = list(found.values())
     name = next(iter(found), names[0])
     if any(_without_parameters(origins, one) for one in names):
+        if trained := _trained_in_sight(origins):
+            shown, have = quoted(trained), "has" if len(trained) == 1 else "have"
+            text = (
+                f"{shown} {have} parameters that require grad: the loss was computed without them, or left their graph."
+            )
+            words = (
+                "See which modules `forward` calls: what it does not call has no part in the loss, and trains nothing."
+            )
+            return Cause(text, Fix("find_the_cut", words, False), None)
         words = "Make each tensor that should train an `nn.Parameter`: buffers and tensors in a list are no parameters."
         return Cause(f"`{name}` has no parameter that requires grad.", Fix("unfreeze", words, False), None)
     if not lines:
@@ -46,6 +56,12 @@ def all_in_sight(origins: Origins) -> list[str]:
     return sorted(modules) if not any(one.requires_grad for one in modules.values()) else []
 
 
+def _trained_in_sight(origins: Origins) -> tuple[str, ...]:
+    """Of the modules that the frames of the user's own code hold, those with a parameter that requires grad."""
+    values = [(name, one) for sight in origins.values.scene.sights for name, one in sight.values.items()]
+    return tuple(dict.fromkeys(name for name, one in values if one.kind == "module" and one.requires_grad))
+
+
 def _without_parameters(origins: Origins, name: str) -> bool:
     values = [sight.values[name] for sight in origins.values.scene.sights if name in sight.values]
     return any(one.kind == "module" and one.requires_grad is None for one in values)
@@ -60,7 +76,7 @@ def _unfreeze(origins: Origins, run: CellRun, one: ast.stmt, works: bool, what: 
     works = works and (not stepped or bool(source.names_in(outer) & stepped))
     sentence = f"Let what should train require grad: change `{text}`."
     if asked:
-        sentence = f"Let {names(asked)} require grad before the loss is computed, if that gradient is wanted. " + (
+        sentence = f"Let {quoted(asked)} require grad before the loss is computed, if that gradient is wanted. " + (
             f"Or, if what was frozen should train, change `{text}`."
         )
     fix = Fix("unfreeze", sentence, works and not asked, line_of(place), edits=() if asked else edits)

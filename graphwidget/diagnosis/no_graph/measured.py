@@ -14,14 +14,15 @@ from graphwidget.diagnosis.fixes.rerun.once_only import each_time, keeps
 from graphwidget.diagnosis.no_graph.applied import APPLY, applied_around
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.cutting import CUTTING, NOT_DIFFERENTIABLE, cuts_in
+from graphwidget.diagnosis.no_graph.leaves.unused_held import beside_the_optimizer
 from graphwidget.diagnosis.no_graph.origins import Cut, Kept
 from graphwidget.diagnosis.no_graph.twins import called_at
 from graphwidget.diagnosis.no_graph.values import Values
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.pytorch import grad_modes
+from graphwidget.diagnosis.wording import UNNAMED, place_of, root_name, short, where
 from graphwidget.diagnosis.wording import at as line_of
-from graphwidget.diagnosis.wording import place_of, short, where
 from graphwidget.model import BackwardCall, CellRun, Fix, FrozenModule, Lineage, MeasuredCut, Place, Record, TextLine
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
 _PAIRS = ("max", "min", "sort", "topk", "median", "kthvalue", "mode")
 _NUMBERS = ("item", "tolist", "numpy")
 TAKING = ("item", "tolist", "__float__", "__int__", "__index__", "__bool__", "numpy", "__array__")
+_WITHOUT_A_CUT = ("unfreeze", "find_the_cut")  # what is advised where no line left the graph
 _MOST = 3  # causes, of which each may be tried
 _ALSO = {"__float__": "item", "__int__": "item", "as_tensor": "tensor"}
 
@@ -57,6 +59,10 @@ def causes(record: Record, call: BackwardCall, found: Cause, cause_of: Callable[
     lineage = record.lineage
     if lineage is None or lineage.call != call.n:
         return [found]
+    if lineage.idle is not None and found.fix.id in _WITHOUT_A_CUT:
+        froze = next(iter(statements(record, lineage.idle.lines)), None)
+        root = root_name(call)
+        return [beside_the_optimizer(record, lineage.idle, root if root == UNNAMED else f"`{root}`", froze)]
     meant = [cut for cut in lineage.behind_root if cut.wanted]
     if not meant and lineage.frozen:
         confirmed = _is_at(record, found, lineage.frozen[0].lines)

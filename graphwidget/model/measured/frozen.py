@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from graphwidget.model.measured.text_line import TextLine
 
-__all__ = ["FrozenModule", "MeasuredFrozen", "MeasuredJoined"]
+__all__ = ["FrozenModule", "IdleModule", "MeasuredFrozen", "MeasuredIdle", "MeasuredJoined"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +74,41 @@ class MeasuredJoined:
     stepped: tuple[TextLine, ...]
     paths: tuple[str, ...]
     replacing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IdleModule:
+    """A module that is trained and was never called.
+
+    `path`: what running code calls it. `instead`: the attribute beside it that was used last, and that takes the same;
+    empty: none is known.
+    """
+
+    path: str
+    instead: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredIdle:
+    """What optimizers hold and what requires grad, where no operation was given any of it.
+
+    Attributes
+    ----------
+    paths
+        Names of these parameters, as far as they have some.
+    count
+        How many there are.
+    modules
+        The outermost modules that have no other parameters; none where one was called, or they have not all.
+    frozen
+        Names of the parameters that the root of the call was computed from, and that do not require grad, in the order
+        of their first use.
+    lines
+        The lines that froze them, the innermost first; none: they were made so.
+    """
+
+    paths: tuple[str, ...]
+    count: int
+    modules: tuple[IdleModule, ...] = ()
+    frozen: tuple[str, ...] = ()
+    lines: tuple[TextLine, ...] = ()

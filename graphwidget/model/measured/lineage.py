@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from graphwidget.model.measured.frozen import FrozenModule, MeasuredFrozen, MeasuredJoined
+from graphwidget.model.measured.frozen import FrozenModule, MeasuredFrozen, MeasuredIdle, MeasuredJoined
 from graphwidget.model.measured.text_line import TextLine
 
 __all__ = [
@@ -406,6 +406,8 @@ class Lineage:
         Parameters that lines froze when an optimizer had been made to train them.
     joined
         Parameters that came into modules after an optimizer had been made of everything there.
+    idle
+        What optimizers hold, where none of it was used for the root; None: some was, or its root left a graph.
     """
 
     call: int | None
@@ -424,3 +426,4 @@ class Lineage:
     unpacked: tuple[MeasuredUnpacked, ...] = ()
     held_frozen: tuple[MeasuredFrozen, ...] = ()
     joined: tuple[MeasuredJoined, ...] = ()
+    idle: MeasuredIdle | None = None

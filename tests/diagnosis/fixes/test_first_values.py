@@ -60,3 +60,42 @@ for i in range(3):
 """
     finding, *_ = findings_of(code)
     assert not any("first value" in fix.price for fix in finding.fixes)
+
+
+SHARED = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.made = {}
+    def forward(self, x):
+        {}
+net = Net()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for i in range(3):
+    loss = net(torch.randn(5, 4)).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "used"),
+    [
+        ("nn.functional.normalize(self.fc.weight, dim=1).t()", "return self.fc(x).sigmoid() @ self.made"),
+        ("self.fc.weight.t().softmax(0)", "return self.fc(x) @ self.made"),
+        ("self.fc.weight.norm(dim=1)", "return self.fc(x) * self.made"),
+    ],
+    ids=["normalised", "behind the view that its layer takes", "a scale"],
+)
+def test_what_is_made_of_a_weight_that_the_pass_uses_too_is_computed_again(made, used):
+    (finding,) = findings_of(SHARED.format(made, used))
+    assert [fix.id for fix in finding.fixes[:2]] == ["recompute_in_loop", "detach"]
+    assert [edit.new.strip() for edit in finding.fixes[0].edits] == [f"self.made = {made}"]
+
+
+def test_what_each_pass_computes_anew_is_compared_with_what_it_was():
+    code = SHARED.format("self.fc.weight.norm()", "return self.fc(x) + (self.fc.weight.norm() - self.made).exp()")
+    (finding,) = findings_of(code.replace("- self.made)", "* self.made)"))
+    assert finding.fixes[0].id == "detach"

@@ -26,6 +26,7 @@ from graphwidget.model import BackwardCall, Forecast, Place, Snapshot
 
 __all__ = ["Case", "kept_bytes", "simulate"]
 
+_VIEWS = {"TBackward0", "TransposeBackward0", "PermuteBackward0", "ViewBackward0", "UnsqueezeBackward0"}
 _DRAWING = ("sample", "choice", "choices")
 
 
@@ -341,17 +342,43 @@ class Case:
         """Whether the old part was computed once, of leaves alone, and each pass changes all of these by a step.
 
         Detached, ``self.alpha = self.log_alpha.exp()`` of a constructor stays what it was while `log_alpha` trains.
-        What a module computed is another matter: an advantage is a constant of the passes.
+        The pass may use the leaves for other things, too, as an encoder's weight of which a decoder's is computed. What
+        a module computed is another matter: an advantage is a constant of the passes. So is what they compute anew of
+        the same leaf: they compare it with what it was.
         """
         reuse = self.reuse
-        if not (self.stepped and self.setting.in_loop and reuse.steps_modified_the_old_part):
+        if not (self.stepped and self.setting.in_loop):
             return False
         if any(one.carried_state or one.made_in_same_pass for one in (self.setting, self.inner)):
             return False
         graph, inside = reuse.graph, reachable(reuse.graph, reuse.boundary)
         leaves = [graph.leaves[i] for i in inside if i in graph.leaves]
         by_module = any(graph.module_of(i) is not None for i in inside if i not in graph.leaves)
-        return not by_module and all(any(step.is_to(leaf) for step in reuse.steps_between) for leaf in leaves)
+        if by_module or not leaves or not all(any(step.is_to(leaf) for step in reuse.steps_between) for leaf in leaves):
+            return False
+        return reuse.steps_modified_the_old_part or not self._is_computed_anew
+
+    @property
+    def _is_computed_anew(self) -> bool:
+        """Whether the pass uses a leaf by all the operations by which the old part did: views count as what reads them.
+
+        A layer reads its weight by a transposed view, as the old part may do that a decoder is made of.
+        """
+        reuse, graph = self.reuse, self.reuse.graph
+        inside, leaves = reachable(graph, reuse.boundary), set(graph.leaves)
+        users = dict[int, set[int]]()
+        for user in reuse.reached - leaves:
+            for used in graph.next(user):
+                users.setdefault(used, set()).add(user)
+        for leaf in inside & leaves:
+            found = [*users.get(leaf, ())]
+            for user in found:  # it grows
+                if graph.name_of(user) in _VIEWS:
+                    found += users.get(user, ())
+            then, now = ({graph.name_of(i) for i in found if (i in inside) is old} - _VIEWS for old in (True, False))
+            if then <= now:
+                return True
+        return False
 
     @cached_property
     def inner(self) -> Setting:

@@ -68,3 +68,37 @@ def test_what_was_computed_of_a_leaf_with_a_name_leaves_the_choice():
     assert [fix.id for fix in found.fixes] == ["leaf", "leaf"]
     assert any("`img`" in fix.text for fix in found.fixes)
     assert not any("rand" in edit.new for fix in found.fixes for edit in fix.edits)
+
+
+QUERY = "query = torch.randn(3, requires_grad=True) * 0.1\nkey = nn.Parameter(torch.ones(2))\n"
+IN_A_FUNCTION = """def build():
+    query = torch.randn(3, requires_grad=True) * 0.1
+    params = [nn.Parameter(torch.ones(2))] + [query]
+    return torch.optim.Adam(params)
+build()"""
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        (QUERY + "params = [key] + [query]\ntorch.optim.Adam(params)", "`query` (`params[1]`)"),
+        (QUERY + "gs = [{'params': [key, query]}]\ntorch.optim.Adam(gs)", "`query` (`gs[0]['params'][1]`)"),
+        (IN_A_FUNCTION, "`query`"),
+    ],
+    ids=["a list", "a group", "a function"],
+)
+def test_an_element_is_called_by_the_variable_that_it_is(code, shown):
+    (found,) = findings_of(code)
+    assert found.headline == f"{shown} is no leaf." and found.tensor == "query"
+    assert [edit.new for edit in found.fixes[0].edits] == ["(torch.randn(3) * 0.1).requires_grad_()"]
+
+
+def test_the_variable_of_a_loop_is_no_name_of_its_last_element():
+    code = "ws = []\nfor i in range(2):\n    w = torch.randn(3, requires_grad=True) * 0.1\n    ws.append(w)\n"
+    (found,) = findings_of(f"{code}torch.optim.SGD(ws, 0.1)")
+    assert found.headline == "`ws[0]` and `ws[1]` are no leaves."
+
+
+def test_a_variable_that_is_assigned_again_behind_its_list_is_not_in_it():
+    (found,) = findings_of(IN_A_FUNCTION.replace("    return", "    query = query * 2\n    return"))
+    assert found.tensor is None and not found.fixes[0].edits

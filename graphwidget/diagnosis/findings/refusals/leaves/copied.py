@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.paths import is_code
-from graphwidget.diagnosis.wording import names, short
+from graphwidget.diagnosis.wording import listed, names, short
 from graphwidget.model import CopiedTensor, Finding, Fix
 
 __all__ = ["of_copy"]
@@ -38,7 +39,9 @@ def of_copy(failure: Failure) -> Finding:
         known = known or [path for path in failure.run.scene.computed if _is_in(path, whole)]
         nodes = {path: failure.computed(path) for path in known}
     found = tuple(nodes)
-    shown = _shown(found) or (f"A tensor in `{whole}`" if whole else "A tensor in it")
+    shown = _shown(found, [failure.named(*one) for one in nodes.items()]) or (
+        f"A tensor in `{whole}`" if whole else "A tensor in it"
+    )
     made = failure.made(nodes[found[0]]) if len(found) == 1 else ""
     simple = bool(failure.line) and 0 < len(found) <= _MOST_CUT and all(map(_STORED.fullmatch, found))
     is_module = itself is not None and itself.kind == "module"
@@ -89,9 +92,8 @@ def _node(failure: Failure, one: CopiedTensor) -> int | None:
     return numbers.index(one.number) if one.number >= 0 and one.number in numbers else failure.computed(one.path)
 
 
-def _shown(paths: tuple[str, ...]) -> str:
-    more = len(paths) - _MOST_NAMED
-    return f"{', '.join(f'`{one}`' for one in paths[:_MOST_NAMED])} and {more} more" if more > 0 else names(paths)
+def _shown(paths: tuple[str, ...], named: Sequence[str] = ()) -> str:
+    return listed(named or [f"`{one}`" for one in paths], _MOST_NAMED)
 
 
 # ------------------------------------------------------------------ what a forward computes again
