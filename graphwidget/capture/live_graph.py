@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from types import FrameType
 from typing import Any
@@ -43,6 +44,8 @@ class LiveGraph:
         Whether a cell is running: then its local variables count, and the snapshot is not cached.
     search_seconds
         Time for one search.
+    lock
+        What a search outside of a call has to hold.
     is_own
         Whether a file is the user's own.
     """
@@ -58,12 +61,13 @@ class LiveGraph:
         watch: Callable[[owners.Search, bool], None],
         running: Callable[[], bool],
         search_seconds: float,
+        lock: AbstractContextManager[Any],
         is_own: Callable[[str], bool],
     ) -> None:
         self.others = OwnObjects(lambda: provenance.book.modules, is_own).find
         self.namespace, self.shell, self.hidden = namespace, shell, hidden
         self.provenance, self.reader = provenance, reader
-        self.watch, self.running, self.search_seconds = watch, running, search_seconds
+        self.watch, self.running, self.search_seconds, self.lock = watch, running, search_seconds, lock
         self._cached: Snapshot | None = None  # the result of `snapshot` until something changes
         self._names: dict[int, str] = {}  # uid -> a variable that owned the node at an earlier event
         self._called: deque[tuple[int, str | None]] = deque(maxlen=MAX_CALLED)  # roots of recent calls: uid, name
@@ -91,6 +95,11 @@ class LiveGraph:
         )
         self.watch(found, not since)
         return found
+
+    def again(self) -> None:
+        """Find the names of living tensors and watch these, in the middle of a running cell."""
+        with self.lock:
+            self.search(self._frames())
 
     def snapshot(self) -> Snapshot:
         """Return the present graph. In a running cell, it is read each time."""

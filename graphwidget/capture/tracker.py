@@ -141,7 +141,9 @@ class Tracker:
             lock=self.lock,
             policy=self.policy.calls,
         )
-        self.write_recorder = WriteRecorder(self.provenance, statements, calls=lambda: self.log.count, problem=problem)
+        self.write_recorder = WriteRecorder(
+            self.provenance, statements, calls=lambda: self.log.count, search=lambda: self.live.again(), problem=problem
+        )
         self.live = LiveGraph(
             namespace,
             shell=shell,
@@ -151,6 +153,7 @@ class Tracker:
             watch=self.write_recorder.watch,
             running=lambda: bool(self.cells.running),
             search_seconds=self.policy.search_seconds,
+            lock=self.lock,
             is_own=self.own_code,
         )
         self.cells = CellRuns(self.provenance.book, namespace, self.policy.max_runs)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import logging
 import types
 import weakref
 from collections import OrderedDict, deque
@@ -51,16 +52,17 @@ from graphwidget.capture.owners.spelling import (
 __all__ = ["ATOMS", "CONTAINED", "HIDDEN", "OPTIMIZER", "PLAIN", "REGISTERED", "Plan", "Reader", "plan_for", "sample"]
 
 HAVE_GC = 1 << 14
+# `logging.Manager` leads to the loggers of all libraries. A logger that a program has leads to its own parents.
 ATOMS = frozenset({
     int, float, complex, bool, str, bytes, bytearray, type(None), range, slice, memoryview,
     type(Ellipsis), type(NotImplemented),
     types.BuiltinFunctionType, types.CodeType, types.GetSetDescriptorType, types.MemberDescriptorType,
     types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType, types.FrameType,
-    torch.dtype, torch.device, torch.Size,
+    torch.dtype, torch.device, torch.Size, logging.Manager,
 })  # fmt: skip
 SKIPPED_PACKAGES = frozenset(
-    "IPython asyncio comm concurrent graphwidget ipykernel jupyter_client logging matplotlib numpy pandas "
-    "plotly threading tornado traitlets zmq".split()
+    "IPython asyncio comm graphwidget ipykernel jupyter_client matplotlib numpy pandas plotly tornado traitlets "
+    "zmq".split()
 )
 SKIPPED_MODULES = ("torch._dynamo", "torch._inductor", "torch._functorch", "torch._subclasses", "torch.fx")
 EMPTY_MAYBE = frozenset({dict, OrderedDict, list, tuple, set})

@@ -98,6 +98,8 @@ class OptimizerSteps:
         Knows where code is running.
     unexplained
         Called if a step raised versions by more than the step before did: other code has written in between.
+    search
+        Looks for the names that tensors have now, and watches those.
     """
 
     def __init__(
@@ -107,6 +109,7 @@ class OptimizerSteps:
         provenance: Provenance,
         *,
         unexplained: Callable[[], None],
+        search: Callable[[], None],
         problem: Callable[[BaseException], None],
     ) -> None:
         self.watched, self.log, self.unexplained, self.problem = watched, log, unexplained, problem
@@ -119,7 +122,7 @@ class OptimizerSteps:
         self._state: dict[int, _WatchedState] = {}  # by the `id` of the optimizer
         # `id` of an optimizer that has never modified anything -> its last step, as a write without tensors
         self.idle: dict[int, Write] = {}
-        self.starved, self.unheld = Starved(watched), Unheld(watched)
+        self.starved, self.unheld = Starved(watched), Unheld(watched, search)
         self.kept_grads, self.lost_grads = KeptGrads(watched, log.calls), LostGrads(watched, log.calls)
         self.zero_grads, self.nonfinite = ZeroGrads(), NonFiniteSteps(watched)
         self.false_flags, self.frozen = FalseFlags(watched), Frozen(watched)

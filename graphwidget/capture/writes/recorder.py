@@ -77,6 +77,8 @@ class WriteRecorder:
         The lines of cells that may write.
     calls
         Returns the number of backward calls that have begun.
+    search
+        Looks for the names that tensors have now, and watches those.
     problem
         Called with an exception of our own.
     """
@@ -87,12 +89,15 @@ class WriteRecorder:
         statements: CellStatements,
         *,
         calls: Callable[[], int] = lambda: 0,
+        search: Callable[[], None] = lambda: None,
         problem: Callable[[BaseException], None] = lambda error: None,
     ) -> None:
         self.book, self.lines, self.statements, self.problem = provenance.book, provenance.lines, statements, problem
         self.watched = WatchedTensors()
         self.log = WriteLog(calls, provenance.place)
-        self.steps = OptimizerSteps(self.watched, self.log, provenance, unexplained=self._suspect_all, problem=problem)
+        self.steps = OptimizerSteps(
+            self.watched, self.log, provenance, unexplained=self._suspect_all, search=search, problem=problem
+        )
         self.by_hand = StepsByHand(self.steps.kept_grads, self.steps.unheld)
         self._armed: dict[int, list[_Armed]] = {}  # thread -> running lines, the innermost last
         # thread -> the moment of a comparison, while a line runs that cannot write: `for p in parameters:`.

@@ -20,6 +20,7 @@ from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.reuse.stored import leads_to_store, unseen_carrier
 from graphwidget.diagnosis.source.paths import is_code, local
 from graphwidget.diagnosis.wording import (
+    at,
     in_iteration,
     iteration_text,
     number,
@@ -30,7 +31,7 @@ from graphwidget.diagnosis.wording import (
     when,
     where,
 )
-from graphwidget.model import BackwardCall, Finding, Fix, Record
+from graphwidget.model import BackwardCall, Finding, Fix, Place, Record
 
 __all__ = ["explain"]
 
@@ -72,10 +73,21 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         path=failed_node.path(reuse.graph, call, setting),
         uids=failed_node.uids(reuse.graph, call),
         fixes=fixes,
-        cause=lost.place if lost is not None else unseen[1] if unseen is not None else built,
+        cause=lost.place
+        if lost is not None
+        else unseen[1]
+        if unseen is not None
+        else _kept_there(setting, fixes) or built,
         stored_at=Carrier(setting).stored_at,
         names=(*([unseen[0]] if unseen is not None else []), *_names(setting, call.carriers, block)),
     )
+
+
+def _kept_there(setting: Setting, fixes: Sequence[Fix]) -> Place | None:
+    """The line that stores the carrier, if the first fix detaches it there: what made it is right as it is."""
+    stored, first = Carrier(setting).stored_at, next(iter(fixes), None)
+    there = stored is not None and first is not None and first.id == "detach" and bool(first.edits)
+    return stored if there and first is not None and first.at == at(stored) else None
 
 
 def _keeping_block(case: Case) -> Keeper | None:

@@ -229,13 +229,18 @@ def _detached(
     if isinstance(value, ast.Call) and value.args:
         value = _by_field(value, callers)
     steps_ = {rest[0] for rest in rests}
-    ends = _parts(value, {step for step in steps_ if (step,) in rests})
+    ends = [one for one in _parts(value, {step for step in steps_ if (step,) in rests}) if not _is_function(text, one)]
     edits = [edit for part in ends for edit in _detached(cell, text, part, {()}, callers)]
     for step in sorted(steps_):
         further = {rest[1:] for rest in rests if rest[0] == step and len(rest) > 1}
         parts = _parts(value, {step}) if further else []
         edits += [edit for part in parts if part not in ends for edit in _detached(cell, text, part, further, callers)]
     return tuple(edits)
+
+
+def _is_function(text: str, part: ast.expr) -> bool:
+    """Whether it is a function or class of the text, which has no ``detach``: ``pool.submit(score, x)``."""
+    return isinstance(part, ast.Name) and any(True for _ in source.defined(text, part.id))
 
 
 def _each_detached(name: str) -> str:

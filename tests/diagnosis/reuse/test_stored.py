@@ -64,3 +64,44 @@ def test_a_decorator_keeps_what_a_method_computed():
 def test_a_line_that_stores_comes_before_a_decorator_of_that_name():
     text = KEPT + "\nclass Other:\n    def set(self, v):\n        self.norm = v\n"
     assert stored_at(record_of(text), ["other.norm"]).line == 13
+
+
+LAGGED = """class Window:
+    def __init__(self):
+        self.last = []
+    def push(self, features):
+        self.last.append(features)
+        del self.last[:-2]
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(2, 3), nn.Linear(3, 1)
+    def forward(self, x):
+        features = self.body(x).tanh()
+        return self.head(features), features
+net, window = Net(), Window()
+opt = torch.optim.Adam(net.parameters())"""
+FRAMES = """for at in range(4):
+    out, features = net(torch.rand(4, 2))
+    loss = out.mean()
+    if window.last:
+        loss = loss + (features - window.last[0]).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    window.push(features)"""
+
+
+def test_where_a_fix_stores_it_without_its_graph_is_where_to_look():
+    """What computed it in each pass, in a model, is right as it is."""
+    (found,) = findings_of(LAGGED, FRAMES)
+    assert "window.last[0]" in found.carriers and found.fixes[0].id == "detach"
+    assert (found.cause.cell, found.cause.line) == (1, 5) == found.fixes[0].at
+    assert "built in In[1], line 12" in found.text and "stored by `self.last.append(features)`" in found.text
+
+
+def test_what_is_computed_once_before_the_passes_is_to_be_computed_again_where_it_was():
+    before = "out, features = net(torch.ones(4, 2))\nwindow.push(features)\n"
+    passes = "for at in range(3):\n    loss = net.head(window.last[0]).mean()\n    loss.backward()\n    opt.step()"
+    (found,) = findings_of(LAGGED, before + passes)
+    assert found.fixes[0].id != "detach" and (found.cause.cell, found.cause.line) == (2, 1)

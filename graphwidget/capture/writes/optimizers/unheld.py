@@ -57,15 +57,58 @@ class _Seen:
         self.grows = self.grows and grad is self.grad() and before != self.grad_version
 
 
+def _nothing() -> None: ...
+
+
+class _Ends:
+    """The first and the last parameter of an optimizer that had a gradient at a step, and those gradients since.
+
+    Attributes
+    ----------
+    left
+        Whether one of them was not given a gradient before the last step, as far as that can be seen: it has none; it
+        is the same and was not written to; or only as a line writes to it that makes it zero.
+    """
+
+    __slots__ = ("at", "grads", "left", "optimizer", "raised")
+
+    def __init__(self, optimizer: Any, at: tuple[int, int]) -> None:
+        self.optimizer, self.at, self.left = weakref.ref(optimizer), at, False
+        self.grads: list[tuple[Callable[[], Any], int]] = []  # with their versions
+        self.raised = [0, 0]  # how far the version of each was raised from step to step, at most
+
+    def step(self, parameters: Sequence[Any]) -> bool:
+        """Return `left` as it is at this step."""
+        grads = [internals.grad(parameters[at]) if at < len(parameters) else None for at in self.at]
+        left = any(grad is None for grad in grads)
+        for i, (grad, (before, since)) in enumerate(zip(grads, self.grads)):
+            if grad is not None and grad is before():
+                raised = (version_of(grad) or 0) - since
+                left = left or not raised or raised < self.raised[i]
+                self.raised[i] = max(self.raised[i], raised)
+        self.grads = [(weakref.ref(one), version_of(one) or 0) if one is not None else (_nothing, 0) for one in grads]
+        return left
+
+
 class Unheld:
     """Looks at the first steps of all optimizers, and then ever more rarely.
 
     It begins anew in each cell, when a parameter that was frozen requires grad, and after a look that found a leaf for
-    the first time: a model may be made again while its optimizer stays.
+    the first time: a model may be made again while its optimizer stays. So it does when backward ceases to reach what
+    an optimizer holds: then names are looked for, too, as the calls of a new model may look like those of the old one.
+
+    Parameters
+    ----------
+    watched
+        The watched tensors.
+    search
+        Looks for the names that tensors have now, and watches those.
     """
 
-    def __init__(self, watched: WatchedTensors) -> None:
-        self.watched = watched
+    def __init__(self, watched: WatchedTensors, search: Callable[[], None] = lambda: None) -> None:
+        self.watched, self.search = watched, search
+        self._ends: dict[int, _Ends] = {}  # by the `id` of the optimizer
+        self._left: set[int] = set()  # the optimizers of which backward does not reach both ends any more
         self._held: dict[int, Callable[[], Any]] = {}  # id -> what an optimizer that made a step holds, or held
         self._groups: dict[int, tuple[int, ...]] = {}  # id of an optimizer -> what was seen of its parameters
         self._optimizers: dict[int, weakref.ref[Any]] = {}
@@ -79,18 +122,41 @@ class Unheld:
     def step(self, optimizer: Any, parameters: Sequence[Any], where: Callable[[], Place | None]) -> None:
         """Note a step."""
         self._hold(optimizer, parameters)
-        self._count(where)
+        if self._ceases(optimizer, parameters) and self._beginnings < MAX_BEGINNINGS:
+            self._steps = 0
+            self._beginnings += 1
+        self._count(where, self.search if self._left else None)
+
+    def _ceases(self, optimizer: Any, parameters: Sequence[Any]) -> bool:
+        """Whether backward has ceased to reach an end of what an optimizer holds, after it had reached it."""
+        key = id(optimizer)
+        known = self._ends.get(key)
+        if known is None or known.optimizer() is not optimizer:
+            with_grad = [at for at, one in enumerate(parameters) if internals.grad(one) is not None]
+            if not with_grad or len(self._ends) > MAX_BEGINNINGS:
+                return False
+            known = self._ends[key] = _Ends(optimizer, (with_grad[0], with_grad[-1]))
+        left, before = known.step(parameters), known.left
+        known.left = left
+        (self._left.add if left else self._left.discard)(key)
+        return left and not before
 
     def end_cell(self) -> None:
         """Begin anew."""
         self._steps = 0
 
-    def _count(self, where: Callable[[], Place | None]) -> None:
+    def _count(self, where: Callable[[], Place | None], search: Callable[[], None] | None = None) -> None:
+        """Count a step, and look if it is time, with `search` first.
+
+        A line tracer, which tells of steps by hand, must not read local variables: in Python 3.11 they would be lost.
+        """
         if self._still_frozen and self._has_thawed():
             self._steps = 0
         self._steps += 1
         if self._steps & (self._steps - 1):  # no power of two
             return
+        if search is not None:
+            search()
         if self._look(where) and self._beginnings < MAX_BEGINNINGS:
             self._steps = 0
             self._beginnings += 1

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from graphwidget.diagnosis.fixes.piles.handed_over import handed_over
 from graphwidget.diagnosis.fixes.piles.joined_passes import detached_where_joined, joining_line
 from graphwidget.diagnosis.fixes.piles.never_run import without_graph
 from graphwidget.diagnosis.fixes.piles.stored_too import UNLESS, with_what_else_is_stored
@@ -46,7 +47,9 @@ def for_pile(record: Record, pile: Pile, lasting: bool) -> tuple[Fix, ...]:
     keep = detached_where_joined(record, pile.graph, pile.line, pile.inside, own) if pile.chain else None
     keep = keep or (_cut_each_time(record, pile) if pile.chain else None)
     keep = keep or _remove_hooks(record, pile)
-    keep = keep or keep_numbers(record, pile.name, pile.owners, pile.graph) or _hand_over_numbers(record, pile)
+    keep = keep or keep_numbers(record, pile.name, pile.owners, pile.graph)
+    keep = keep or (handed_over(record, pile.name, pile.owners, pile.graph) if len(pile.paths) == 1 else None)
+    keep = keep or _hand_over_numbers(record, pile)
     if (keep := keep or without_graph(record, pile.graph, pile.owners, pile.inside)) is None:
         line = f" ({where(place)})" if where(place) else ""
         unless = UNLESS if not pile.chain and needed(record, source.last_name(name), set()) else ""

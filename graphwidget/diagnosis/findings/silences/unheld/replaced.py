@@ -13,6 +13,7 @@ from graphwidget.diagnosis.findings.silences.unheld.leaves import (
     named,
     parts_of,
 )
+from graphwidget.diagnosis.findings.silences.unheld.made_again import made_again
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
@@ -138,6 +139,8 @@ def made_too_early(record: Record, maker: Line | None, leaves: list[UnheldLeaf])
     orphaned = any(leaf.orphans for leaf in leaves)
     replacing = replaced_at(record, maker, shown, again=orphaned)
     modules = modules_of(maker) if maker is not None else ()
+    if replacing is None and orphaned:  # another function has another name for the module
+        replacing = replaced_at(record, maker, tuple(f"{one}.parameters" for one in modules), again=True)
     module = next((one for one in modules if any(_leads_through(leaf, one) for leaf in shown)), next(iter(modules), ""))
     held = f"the parameters that `{module}` had" if module else "parameters"
     if replacing is not None:
@@ -161,7 +164,9 @@ def made_too_early(record: Record, maker: Line | None, leaves: list[UnheldLeaf])
         f"{how} the parameters of now.",
         False,
         at(maker.place) if maker is not None else None,
-        edits=_moved(maker, replacing, owner) if maker is not None and replacing is not None else (),
+        edits=(_moved(maker, replacing, owner) or made_again(record, maker, replacing))
+        if maker is not None and replacing is not None
+        else (),
     )
     cause = replacing or maker
     return finding_of(shown, cause.place if cause is not None else leaves[0].place, why, leaves, fix)
