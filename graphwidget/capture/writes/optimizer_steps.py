@@ -183,7 +183,10 @@ class OptimizerSteps:
             groups = _attributes(optimizer).get("param_groups", ())
             with internals.quiet():
                 self.empty_groups.step(optimizer, groups, lambda: self.provenance.where(sys._getframe()))
-                self._compare(optimizer, [parameter for group in groups for parameter in group["params"]])
+                parameters = [parameter for group in groups for parameter in group["params"]]
+                self._compare(optimizer, parameters)
+                # It may search for names, which begins to watch anew: what the step wrote has to be known before.
+                self.unheld.step(optimizer, parameters, lambda: self.provenance.where(sys._getframe()))
         except Exception as error:
             self.problem(error)
         finally:
@@ -198,7 +201,6 @@ class OptimizerSteps:
             return self.provenance.where(frame)
 
         self.starved.step(optimizer, parameters, place_now)
-        self.unheld.step(optimizer, parameters, place_now)
         self.kept_grads.step(optimizer, parameters, place_now)
         self.lost_grads.step(optimizer, parameters, place_now)
         self.zero_grads.step(optimizer, parameters)

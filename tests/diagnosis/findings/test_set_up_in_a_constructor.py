@@ -41,4 +41,5 @@ def test_a_part_replaced_behind_the_optimizer():
 def test_an_attribute_that_is_no_leaf():
     found = findings_of(SCALED)[0]
     assert found.headline == "`self.image` is no leaf."
-    assert found.fixes[0].edits[0].new.strip() == "self.image = self.image.detach().requires_grad_()"
+    (edit,) = found.fixes[0].edits
+    assert (edit.start[0], edit.new) == (5, "(torch.randn(2, 3) * 0.01).requires_grad_()")

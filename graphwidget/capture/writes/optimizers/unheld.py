@@ -89,6 +89,10 @@ class _Ends:
         self.grads = [(weakref.ref(one), version_of(one) or 0) if one is not None else (_nothing, 0) for one in grads]
         return left
 
+    def forget(self, tensor: Any) -> None:
+        """Drop every reference to a tensor."""
+        self.grads = [(_nothing, 0) if known[0]() is tensor else known for known in self.grads]
+
 
 class Unheld:
     """Looks at the first steps of all optimizers, and then ever more rarely.
@@ -194,6 +198,8 @@ class Unheld:
     def let_go(self, tensor: Any) -> Callable[[], None]:
         """Drop every reference to a tensor for a while. Returns a function that restores what an optimizer holds."""
         self._seen = {key: seen for key, seen in self._seen.items() if seen.leaf() is not tensor}
+        for ends in self._ends.values():
+            ends.forget(tensor)
         if not self._is_held(tensor):
             return lambda: None
         del self._held[id(tensor)]
