@@ -98,11 +98,11 @@ class _Unread:
         if start is None:
             return False
         way = [*frames[:depth], start] if start == store else [*frames[:depth], start, store]
-        calls = lines_of(context.reuse.later.place)
+        calls = [*lines_of(context.reuse.earlier.place), *lines_of(context.reuse.later.place)]
         for spot in reversed(way):
             here = _function(context.text(spot), spot[1])
             ends = [one[1] for one in calls if one[0] == spot[0] and _function(context.text(spot), one[1]) is here]
-            if not self._is_unread_behind(spot, here, ends[-1] if ends else None, own=spot == store):
+            if not self._is_unread_behind(spot, here, max(ends, default=None), own=spot == store):
                 return False
             if ends:
                 return True
