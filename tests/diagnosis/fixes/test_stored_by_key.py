@@ -4,6 +4,7 @@ import pytest
 from told import findings_of
 
 PROGRAM = """
+from itertools import cycle, islice
 class Memory:
     def __init__(self): self.last, self.log = {{}}, []
     def guess(self, key): return {get}
@@ -20,8 +21,7 @@ class Solver(Memory):
         {end}
 def train(solve):
     opt = torch.optim.SGD(solve.net.parameters(), 0.1)
-    for i in range(8):
-        key = 'abc'[i % 3]
+    for key in islice(cycle('abc'), 8):
         {loss}
         opt.zero_grad()
         loss.backward()

@@ -140,7 +140,7 @@ class _Unread:
             elif again or (step.lineno > spot[1] and (end is None or step.lineno <= end)):
                 if self._reads(step):
                     return False
-            elif begins <= step.lineno < spot[1] and self._calls_of(step, self.storers):
+            elif begins < step.lineno < spot[1] and self._calls_of(step, self.storers):
                 return False  # a pass stores twice, and what it does between may read
         if own:
             return sum(map(self._reads, here)) <= 1
@@ -168,7 +168,7 @@ class _Unread:
         is_self = isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "self"
         if not (isinstance(call.func, ast.Name) or is_self) or hasattr(builtins, name):
             return False
-        if any(source.defined(text, name) for text in self.texts):
+        if any(source.defined(text, name) or _imports(text, name) for text in self.texts):
             return False
         made = [getattr(one, "value", None) for text in self.texts for one, _ in source.assigned_as(text, name)]
         return not made or not all(isinstance(one, (ast.Call, ast.Lambda)) for one in made)
@@ -197,6 +197,12 @@ class _Unread:
                     }:
                         kinds.add(node.name)
         return {source.last_name(one) for kind in kinds for text in self.texts for one in objects_of(text, kind)}
+
+
+def _imports(text: str, name: str) -> bool:
+    """Whether a text has a name from a module: it is a function or class, ``islice``, no object that is handed in."""
+    imports = (one for one in source.nodes_of(text) if isinstance(one, ast.ImportFrom))
+    return any(name == (alias.asname or alias.name) for one in imports for alias in one.names)
 
 
 def _called(node: ast.AST) -> set[str]:
