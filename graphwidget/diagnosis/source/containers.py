@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import takewhile
+from types import MappingProxyType
 from typing import NamedTuple
 
 from graphwidget.diagnosis.source import syntax as source
@@ -15,6 +16,7 @@ from graphwidget.diagnosis.source.kept_by_functions import kept_by, with_default
 from graphwidget.diagnosis.source.number_arguments import detached_where_tensor
 from graphwidget.diagnosis.source.other_names import OtherName, other_names
 from graphwidget.diagnosis.source.paths import Steps, steps
+from graphwidget.diagnosis.source.whole_containers import Held, detached_whole
 from graphwidget.model import TextEdit
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
 EMPTY = ("[]", "list()", "{}", "dict()")  # what a container begins with
 _MAKES_NEW = re.compile(r"\b(new_)?(zeros|ones|full|empty|randn?|tensor)(_like)?$")
 _KEEPING = ("append", "appendleft", "add", "insert")
+_COMPREHENSIONS = (ast.DictComp, ast.ListComp, ast.GeneratorExp)
 _KEEPING_ALL = ("extend", "extendleft")
 
 
@@ -61,7 +64,12 @@ def _is_empty(value: ast.expr) -> bool:
 
 
 def detached_in(
-    cell: int | None, text: str, holder: str, inside: Iterable[str], callers: Iterable[str] = ()
+    cell: int | None,
+    text: str,
+    holder: str,
+    inside: Iterable[str],
+    callers: Iterable[str] = (),
+    seen: Mapping[str, tuple[tuple[str, int], ...]] = MappingProxyType({}),
 ) -> list[tuple[int, text_edit.Edits]]:
     """The lines that put tensors into `holder`, each with the edits that make it put them in detached.
 
@@ -71,9 +79,12 @@ def detached_in(
         Where in it they are found: ``[0]``; ``['loss'][3]``; ``[7].h``.
     callers
         As in `detached_value`. They tell other names of the container, too.
+    seen
+        The types and lengths of the containers around what is found at such a place, the innermost first.
     """
     callers = tuple(callers)
-    wanted = [steps(f"_{path}")[1:] for path in inside]
+    around = {steps(f"_{path}")[1:]: seen.get(path, ()) for path in inside}
+    wanted = list(around)
     found: dict[int, text_edit.Edits] = {}
     for put in _all_puts(text, holder, callers):
         value, passed = put.value, len(put.keys) + put.more
@@ -85,7 +96,8 @@ def detached_in(
                 found[value.lineno] = (TextEdit(start, start, "one.detach() for one in ", cell),)
             continue
         rests = {path[passed:] for path in wanted if len(path) >= passed and _leads(put.keys, path)}
-        edits = _detached(cell, text, value, rests, callers)
+        held = Held.of({path: found for path, found in around.items() if path[passed:] in rests}, passed)
+        edits = _detached(cell, text, value, held, callers)
         if edits:
             found[min(value.lineno, edits[0].start[0])] = edits
     return sorted(found.items())
@@ -187,6 +199,11 @@ def _puts(cell: str) -> list[tuple[ast.expr, ast.expr, int]]:
 def put_at(node: ast.AST) -> tuple[ast.expr, ast.expr, int] | None:
     """What a node puts where: the container, the value, and the steps between them that the text does not show."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr == "setdefault" and len(node.args) == 2:
+            filled = may_have_a_graph(node.args[1]) and not _is_empty(node.args[1])
+            return (node.func.value, node.args[1], 1) if filled else None
+        if node.func.attr == "update" and len(node.args) == 1 and isinstance(node.args[0], (ast.Dict, ast.DictComp)):
+            return node.func.value, node.args[0], 0
         return (node.func.value, node.args[-1], 1) if node.func.attr in _KEEPING and node.args else None
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
         return (node.targets[0], node.value, 0)
@@ -216,31 +233,43 @@ def _leads(keys: list[ast.expr], path: Steps) -> bool:
     return all(not isinstance(key, ast.Constant) or f"[{key.value!r}]" == step for key, step in zip(keys, path))
 
 
-def _detached(
-    cell: int | None, text: str, value: ast.AST, rests: set[Steps], callers: Iterable[str] = ()
-) -> text_edit.Edits:
-    """`value` detached, or those of its parts that are at `rests` in it."""
-    if rests and isinstance(value, (ast.Name, ast.Attribute)) and all(map(_is_key, rests)):
-        return text_edit.replace_node(cell, text, value, _each_detached(ast.unparse(value)))
+def _detached(cell: int | None, text: str, value: ast.AST, held: Held, callers: Iterable[str] = ()) -> text_edit.Edits:
+    """`value` detached, or those of its parts that are `held` in it."""
+    rests = set(held.rests)
     if () in rests:
         return () if isinstance(value, ast.Constant) else detached_value(cell, text, value, callers)
+    if whole := detached_whole(cell, text, value, held, callers):
+        return whole
     if in_function := _detached_in_function(cell, text, value, rests, callers):
         return in_function
     if isinstance(value, ast.Call) and value.args:
-        value = _by_field(value, callers)
+        each = value.args[0] if ast.unparse(value.func) in ("tuple", "list") else None
+        value = each if isinstance(each, (ast.GeneratorExp, ast.ListComp)) else _by_field(value, callers)
     steps_ = {rest[0] for rest in rests}
+    mixed = isinstance(value, _COMPREHENSIONS) and () in held.kinds and () not in held.full
     ends = [one for one in _parts(value, {step for step in steps_ if (step,) in rests}) if not _is_function(text, one)]
-    edits = [edit for part in ends for edit in _detached(cell, text, part, {()}, callers)]
+    edits = [edit for part in ends for edit in _end_detached(cell, text, part, callers, mixed)]
     for step in sorted(steps_):
-        further = {rest[1:] for rest in rests if rest[0] == step and len(rest) > 1}
-        parts = _parts(value, {step}) if further else []
-        edits += [edit for part in parts if part not in ends for edit in _detached(cell, text, part, further, callers)]
+        further = held.at(step).without_end()
+        parts = _parts(value, {step}) if further.rests else []
+        for part in (one for one in parts if one not in ends):
+            # Which of its arguments a call keeps there is not known: what was seen there need not be this one.
+            sure = not isinstance(value, ast.Call) or part not in value.args
+            edits += _detached(cell, text, part, further if sure else Held(further.rests, {}, frozenset()), callers)
     return tuple(edits)
 
 
 def _is_function(text: str, part: ast.expr) -> bool:
     """Whether it is a function or class of the text, which has no ``detach``: ``pool.submit(score, x)``."""
     return isinstance(part, ast.Name) and any(True for _ in source.defined(text, part.id))
+
+
+def _end_detached(cell: int | None, text: str, part: ast.expr, callers: Iterable[str], mixed: bool) -> text_edit.Edits:
+    """A tensor detached. `mixed`: the part is this tensor, or something else in another pass of a comprehension."""
+    if mixed and isinstance(part, ast.Name):
+        form = f"{part.id}.detach() if hasattr({part.id}, 'detach') else {part.id}"
+        return text_edit.replace_node(cell, text, part, form)
+    return detached_value(cell, text, part, callers) if not isinstance(part, ast.Constant) else ()
 
 
 def _each_detached(name: str) -> str:
@@ -260,7 +289,7 @@ def _detached_in_function(
         if kept is None:
             return ()
         if kept.value is not None:
-            new = _detached(cell, text, kept.value, further, callers)
+            new = _detached(cell, text, kept.value, Held.of(dict.fromkeys(further, ()), 0), callers)
         elif further == {()} or all(map(_is_key, further)):
             function = kept.function
             defaults[kept.name] = f"{kept.name}.detach()" if further == {()} else _each_detached(kept.name)
@@ -296,7 +325,7 @@ def _is_key(rest: Steps) -> bool:
 
 def detached_parts(cell: int | None, text: str, value: ast.AST, inside: Iterable[str]) -> text_edit.Edits:
     """The parts of a display that lie at these paths in it, detached: ``['m']`` of ``{"m": a + b, "n": 1}``."""
-    return _detached(cell, text, value, {steps(f"_{path}")[1:] for path in inside})
+    return _detached(cell, text, value, Held.of({steps(f"_{path}")[1:]: () for path in inside}, 0))
 
 
 def detached_value(cell: int | None, text: str, value: ast.AST, callers: Iterable[str] = ()) -> text_edit.Edits:
@@ -325,10 +354,15 @@ def _parts(value: ast.AST, wanted: set[str]) -> list[ast.expr]:
         return [part for at, part in enumerate(value.elts) if f"[{at}]" in wanted]
     if isinstance(value, ast.Dict):
         pairs = zip(value.keys, value.values)
-        return [part for key, part in pairs if isinstance(key, ast.Constant) and f"[{key.value!r}]" in wanted]
+        fixed = {f"[{key.value!r}]" for key in value.keys if isinstance(key, ast.Constant)}
+        return [
+            part
+            for key, part in pairs
+            if (f"[{key.value!r}]" in wanted if isinstance(key, ast.Constant) else key is not None and wanted - fixed)
+        ]
     if isinstance(value, ast.DictComp):
         return [value.value] if wanted else []
-    if isinstance(value, ast.ListComp):
+    if isinstance(value, (ast.ListComp, ast.GeneratorExp)):
         return [value.elt] if wanted else []
     if not isinstance(value, ast.Call) or not wanted:
         return []

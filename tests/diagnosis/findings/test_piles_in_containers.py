@@ -157,3 +157,24 @@ def test_what_a_function_runs_backward_on_keeps_its_graph(keep: str) -> None:
     (found,) = findings_of(SETUP, class_, loop)
     assert found.kind == "leak" and "Only if no backward needs" in found.fixes[0].text
     assert not any(fix.id == "detach" and fix.edits for fix in found.fixes)
+
+
+HISTORY = """class History:
+    def __init__(self): self.records = []
+    def on_step_end(self, output): self.records.append(dict(output))
+history = History()
+"""
+
+
+def test_a_dict_of_losses_is_kept_with_each_of_them_detached() -> None:
+    loop = LOOP.format(keep="history.on_step_end({'loss': losses.sum(), 'first': losses[0]})")
+    (found,) = findings_of(SETUP + HISTORY, loop)
+    assert "append({k: v.detach() for k, v in output.items()})" in found.fixes[0].edit[-1]
+    assert [fix.id for fix in found.fixes] == ["detach", "del_variable"]
+
+
+def test_what_a_line_reads_is_not_thrown_away() -> None:
+    loop = LOOP.format(keep="history.on_step_end({'loss': losses.sum(), 'step': step})")
+    (found,) = findings_of(SETUP + HISTORY, loop + "print(sum(one['loss'].item() for one in history.records))\n")
+    asked = "append({k: v.detach() if hasattr(v, 'detach') else v for k, v in output.items()})"
+    assert [fix.id for fix in found.fixes] == ["detach"] and asked in found.fixes[0].edit[-1]

@@ -86,10 +86,11 @@ def _put_detached(context: CuttingContext, use: Use, path: str, gone: frozenset[
     if not names or not all(name.endswith("]") for name in names):
         return None
     holder, inside = names[0].split("[", 1)[0], {name[name.index("[") :] for name in names}
+    seen = {local(one.path)[len(holder) :]: one.containers for one in context.reuse.graph.owners}
     found = [
         (cell, line, edits)
         for cell, text in context.cells.items()
-        for line, edits in containers.detached_in(cell, text, holder, inside, context.cells.values())
+        for line, edits in containers.detached_in(cell, text, holder, inside, context.cells.values(), seen)
     ]
     if len(found) != 1:
         return None

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 
+from graphwidget.diagnosis.fixes.cuts.at_key import stored_by_key
 from graphwidget.diagnosis.fixes.cuts.at_state import before_use
 from graphwidget.diagnosis.fixes.cuts.at_store import stored_after_call, stored_before_call
 from graphwidget.diagnosis.fixes.cuts.at_write import written_after_call
@@ -40,6 +41,7 @@ def between_passes(context: CuttingContext) -> Iterator[Cut]:
     if place is not None:
         yield from _handed_over(context, place, carried)
         yield from _kept_detached(context, place, carried)
+    yield from stored_by_key(context, paths, carried)
     state = list(uses(context))
     yield from stored_after_call(context, state)
     several = len(set(map(spoken, paths))) > 1  # a variable of a function is one also in a function inside it

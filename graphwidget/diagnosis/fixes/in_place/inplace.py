@@ -9,6 +9,7 @@ from functools import partial
 
 from graphwidget.diagnosis.fixes.in_place.copies import lines_computing, read_a_copy, saved_behind, savers, second_name
 from graphwidget.diagnosis.fixes.in_place.handed_in import handed_in
+from graphwidget.diagnosis.fixes.in_place.in_hooks import in_hook
 from graphwidget.diagnosis.fixes.in_place.step_later import adds_to_its_gradients, step_later
 from graphwidget.diagnosis.fixes.in_place.writes import another_write, works_without
 from graphwidget.diagnosis.fixes.remedies import (
@@ -250,6 +251,10 @@ def _remedies(
     cell, line = Cells.of(record).text(write.place.cell), write.place.line or 0
     written = modified(write, tensor)
     name = written[0] if len(written) == 1 else None
+    hooked = in_hook(record, write, written) if write.inside is None else None
+    if hooked is not None:
+        yield hooked
+        return
     computing = lines_computing(record, call, graph, write) if written and write.inside is None else frozenset()
     found = (handed_in(record, write, one, computing) for one in (written if write.inside is None else ()))
     handed = tuple(one for one in found if one is not None)

@@ -64,11 +64,10 @@ def for_pile(record: Record, pile: Pile, lasting: bool) -> tuple[Fix, ...]:
     keep = with_what_else_is_stored(record, keep, pile.graph)
     # A value that a loop computes from its previous value is the loop's purpose: an average is not deleted.
     end = _release(record, pile, name) if lasting and pile.alone and not pile.chain else ""
-    if not end:
-        return (keep,)
-    read = is_read(record, source.last_name(name))
-    price = "Its values go, too." + (" Lines that read them must come before that." if read else "")
-    return keep, Fix("del_variable", f"Let go of it when done: `{end}`.", True, None, price, (f"+ {end}",))
+    if not end or is_read(record, source.last_name(name)):
+        return (keep,)  # a line that reads the values would find none
+    done = f"Let go of it when done: `{end}`."
+    return keep, Fix("del_variable", done, True, None, "Its values go, too.", (f"+ {end}",))
 
 
 def with_neighbours(record: Record, findings: list[Finding]) -> Iterator[Finding]:
@@ -167,10 +166,10 @@ def keep_numbers(record: Record, holder: str, owners: tuple[Owner, ...], graph: 
     another function is another list, which may hold numbers.
     """
     base = re.sub(r"(\[[^]]*\])+$", "", holder) if "__" not in holder else holder
-    inside = {owner.path[len(base) :] for owner in owners}
+    inside = {owner.path[len(base) :]: owner.containers for owner in owners}
     name = source.last_name(spoken(holder))
     for run in _cells(record):
-        found = containers.detached_in(run.cell, run.source, name, inside, Cells.of(record).texts.values())
+        found = containers.detached_in(run.cell, run.source, name, inside, Cells.of(record).texts.values(), inside)
         ran = _functions_around(run, graph, owners) if graph is not None else set[int]()
         found = [one for one in found if _function_at(run, one[0]) in ran] or found
         if not found or run.cell is None:

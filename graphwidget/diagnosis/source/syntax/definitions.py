@@ -137,7 +137,7 @@ def fixed_fields(source: str) -> tuple[set[str], set[str]]:
 def fields_of(source: str, name: str) -> tuple[str, ...]:
     """The fields of a dataclass or named tuple that a text defines, in the order of its arguments; empty: none."""
     for node in defined(source, name):
-        if isinstance(node, ast.ClassDef) and (_is_named_tuple(node) or _is_dataclass(node)):
+        if isinstance(node, ast.ClassDef) and (_is_named_tuple(node) or is_dataclass(node)):
             return tuple(ast.unparse(one.target) for one in node.body if isinstance(one, ast.AnnAssign))
     for call in calls_by_name(source).get("namedtuple", ()):
         if len(call.args) > 1 and isinstance(call.args[0], ast.Constant) and call.args[0].value == name:
@@ -152,5 +152,6 @@ def _is_named_tuple(node: ast.ClassDef) -> bool:
     return any(ast.unparse(base).endswith("NamedTuple") for base in node.bases)
 
 
-def _is_dataclass(node: ast.ClassDef) -> bool:
+def is_dataclass(node: ast.ClassDef) -> bool:
+    """Whether a class is a dataclass."""
     return any(re.search(r"\bdataclass\b", ast.unparse(one)) for one in node.decorator_list)
