@@ -1,6 +1,7 @@
 """The child process of a trial ends when its parent is gone, whatever it does."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -54,7 +55,9 @@ def test_a_trial_ends_with_its_parent_and_so_does_what_it_started(tmp_path, how)
 
 def test_the_limit_of_a_program_is_not_that_of_its_trials(tmp_path):
     waits = [sys.executable, "-c", "import time; time.sleep(3)"]
-    status, stopped = process._wait(subprocess.Popen(waits), 0.5, tmp_path / "ran")
+    # A background job ignores SIGINT and hands that on.
+    program = subprocess.Popen(waits, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    status, stopped = process._wait(program, 0.5, tmp_path / "ran")
     assert status != 0 and stopped == "ran longer than 0.5 s (--timeout)"
     (tmp_path / "ran").touch()
     assert process._wait(subprocess.Popen(waits), 0.2, tmp_path / "ran") == (0, "")
