@@ -173,8 +173,9 @@ def test_a_dict_of_losses_is_kept_with_each_of_them_detached() -> None:
     assert [fix.id for fix in found.fixes] == ["detach", "del_variable"]
 
 
-def test_what_a_line_reads_is_not_thrown_away() -> None:
+def test_what_a_line_reads_is_detached_and_let_go_of_behind_it_only() -> None:
     loop = LOOP.format(keep="history.on_step_end({'loss': losses.sum(), 'step': step})")
     (found,) = findings_of(SETUP + HISTORY, loop + "print(sum(one['loss'].item() for one in history.records))\n")
     asked = "append({k: v.detach() if hasattr(v, 'detach') else v for k, v in output.items()})"
-    assert [fix.id for fix in found.fixes] == ["detach"] and asked in found.fixes[0].edit[-1]
+    assert [fix.id for fix in found.fixes] == ["detach", "del_variable"] and asked in found.fixes[0].edit[-1]
+    assert "Lines that read them must come before that" in (found.fixes[1].price or "")

@@ -64,10 +64,11 @@ def for_pile(record: Record, pile: Pile, lasting: bool) -> tuple[Fix, ...]:
     keep = with_what_else_is_stored(record, keep, pile.graph)
     # A value that a loop computes from its previous value is the loop's purpose: an average is not deleted.
     end = _release(record, pile, name) if lasting and pile.alone and not pile.chain else ""
-    if not end or is_read(record, source.last_name(name)):
-        return (keep,)  # a line that reads the values would find none
-    done = f"Let go of it when done: `{end}`."
-    return keep, Fix("del_variable", done, True, None, "Its values go, too.", (f"+ {end}",))
+    if not end:
+        return (keep,)
+    read = is_read(record, source.last_name(name))
+    price = "Its values go, too." + (" Lines that read them must come before that." if read else "")
+    return keep, Fix("del_variable", f"Let go of it when done: `{end}`.", True, None, price, (f"+ {end}",))
 
 
 def with_neighbours(record: Record, findings: list[Finding]) -> Iterator[Finding]:
