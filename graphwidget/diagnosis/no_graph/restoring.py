@@ -142,11 +142,13 @@ def _gradless(record: Record, cut: Cut) -> Cause:
     about = (decides,) if decides else ()
     values = Values([one for _, one in sorted(record.runs.items())])
     off = training_mode.switched_off(values) if decides.endswith(".training") and not answer else []
-    if (back := training_mode.put_back(values, off)) is not None:
+    since = ""
+    if len(off) == 1:
         switched = place_of(off[0].run, off[0].call.lineno)
         by = f"`{decides}` is false since {short(switched.source)} ({where(switched)})"
-        built = f"no graph was built. {by}." if cut.sure else f"no graph was built, if {by}."
-        return Cause(f"{what} ran under `{name}` ({where(place)}): {built}", back, switched, about)
+        since = f"no graph was built. {by}." if cut.sure else f"no graph was built, if {by}."
+        if (back := training_mode.put_back(values, off)) is not None:
+            return Cause(f"{what} ran under `{name}` ({where(place)}): {since}", back, switched, about)
     if not cut.sure and decides:
         sentence = (
             f"Check `{decides}` (In[{run.cell}], line {line}): where it is {str(answer).lower()}, no graph is built."
@@ -158,7 +160,9 @@ def _gradless(record: Record, cut: Cut) -> Cause:
     works = cut.sure and restore_graph.trains(record.runs.values(), names)
     works = works and restore_graph.meant_to_train(record.runs.values(), moved)
     sentence = f"Take {what} out of `{name}` (In[{run.cell}], line {line})."
-    text = f"{what} ran under `{name}` ({where(place)}): no graph was built."
+    if since:
+        sentence += " The model stays in evaluation mode then: no dropout, and fixed statistics."
+    text = f"{what} ran under `{name}` ({where(place)}): {since or 'no graph was built.'}"
     inside = Values(list(record.runs.values())).switching.get(name.split("(")[0].rsplit(".", 1)[-1])
     if inside is not None and isinstance(outer, ast.FunctionDef):  # a decorator of the user's own
         place, at = place_of(inside[0], inside[1].lineno), None
