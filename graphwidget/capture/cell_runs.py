@@ -10,7 +10,8 @@ import torch
 
 from graphwidget import torch_internals as ti
 from graphwidget.capture.errors import missing_grads, scene, trainable
-from graphwidget.capture.lines.cells import Book, Cell
+from graphwidget.capture.lines.book import Book
+from graphwidget.capture.lines.cells import Cell
 from graphwidget.model import CellRun, Kind, Snapshot, TensorRef
 
 __all__ = ["CellRuns"]

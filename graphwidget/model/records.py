@@ -407,6 +407,10 @@ class Record:
     lineage: Lineage | None = None
     unfinished: bool = False
 
+    def was_run(self, uid: int, seq: int) -> bool:
+        """Whether a call is known to have run a node, given by its uid and its sequence number."""
+        return any(uid in call.executed or call.ran_number(seq) for call in self.calls)
+
     def is_stepped(self, leaf: Leaf) -> bool:
         """Whether a step of an optimizer modified a leaf, which may have another name there: in another function."""
         return any(write.optimizer and write.is_to(leaf) for write in self.writes)

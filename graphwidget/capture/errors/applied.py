@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from graphwidget.capture.lines.cells import Book
+from graphwidget.capture.lines.book import Book
 from graphwidget.capture.owners import reading
 from graphwidget.model import AppliedFunction, Place
 

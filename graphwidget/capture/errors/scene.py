@@ -14,7 +14,7 @@ import torch
 
 from graphwidget import torch_internals as ti
 from graphwidget.capture.errors import applied, copied, library_modules, modules, trainable
-from graphwidget.capture.lines.cells import Book
+from graphwidget.capture.lines.book import Book
 from graphwidget.capture.owners import reading
 from graphwidget.model import Scene, Sight, Value, torch_messages
 

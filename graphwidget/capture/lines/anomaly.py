@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import torch
 
-from graphwidget.capture.lines.cells import Book
+from graphwidget.capture.lines.book import Book
 from graphwidget.capture.lines.files import relative
 from graphwidget.model import Place
 

@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
-from graphwidget.capture.lines.cells import BOTH, ENTERS, PASS, Book, Scope, Step
+from graphwidget.capture.lines.book import Book
+from graphwidget.capture.lines.cells import BOTH, ENTERS, NOT_SEARCHED, PASS, Scope, Step
 from graphwidget.capture.lines.own_code import OUTERMOST
 from graphwidget.capture.lines.ranges import FRESH, Ranges
 
@@ -24,7 +25,6 @@ __all__ = ["MAX_SUSPENDED", "FrameState", "LineTracer", "ThreadState", "Watch"]
 Watch = Callable[[FrameType, int, Scope], int]
 
 UNKNOWN_PASS = -(1 << 40)
-NOT_SEARCHED = -2  # for the loop around a line: not searched yet
 MAX_SUSPENDED = 1024  # generators and coroutines of cells whose loop counts are remembered
 
 
@@ -128,14 +128,18 @@ class FrameState:
             self.counts[i] = UNKNOWN_PASS
 
     def iteration(self) -> int:
-        """Pass (from 0) of the innermost loop around the line, in the outermost frame that is in a loop; -1: none."""
+        """Pass (from 0) of the innermost loop around the line, in the outermost frame that is in a loop; -1: none.
+
+        What the head of a loop does between two passes is for the next one: it asks a generator, or runs a test.
+        """
         if self.around >= 0:
             return self.around
         if self.counts:
             counts, scope, line = self.counts, self.scope, self.line
             for i in scope.at[line] if line in scope.at else scope.loops_at(line):
-                if counts[i] != -1:
-                    return max(counts[i], -1)
+                loop = scope.loops[i]
+                if counts[i] != -1 or loop.repeats:
+                    return max(counts[i] + (line < loop.mark), -1)
         return -1
 
     def stop(self, line: int, frame: FrameType) -> None:
@@ -161,7 +165,7 @@ class FrameState:
         elif kind == ENTERS:
             if not first <= self.line <= more:
                 self.counts[loop] = -1
-            self.loop = loop
+            self.loop = NOT_SEARCHED
         elif kind == BOTH:
             if frame.f_lasti == first:  # a pass of the outer loop
                 self.counts[more[0]] += 1
@@ -169,7 +173,7 @@ class FrameState:
                     self.counts[inside] = -1
             elif not more[2].first <= self.line <= more[2].last:
                 self.counts[loop] = -1
-            self.loop = loop
+            self.loop = NOT_SEARCHED
         else:
             self.stop(line, frame)
 

@@ -14,16 +14,18 @@ class Loop:
 
     `mark` is the line at which every pass begins: the first statement of the body, or the loop's own
     line if the body is on that line (`inline`). `parents` are the positions of the enclosing loops.
+    `repeats`: a `while`, whose first line does the same on entry as before each later pass.
     """
 
-    __slots__ = ("first", "inline", "last", "mark", "parents")
+    __slots__ = ("first", "inline", "last", "mark", "parents", "repeats")
 
     def __init__(self, node: ast.For | ast.AsyncFor | ast.While, parents: tuple[int, ...]) -> None:
         body = next((s for s in node.body if not _makes_no_code(s)), node.body[0])
         self.first = node.lineno
         self.last = node.body[-1].end_lineno or node.body[-1].lineno
-        self.mark = min([body.lineno, *(d.lineno for d in getattr(body, "decorator_list", ()))])
+        self.mark: int = min([body.lineno, *(d.lineno for d in getattr(body, "decorator_list", ()))])
         self.inline = self.mark == self.first
+        self.repeats = isinstance(node, ast.While)
         self.parents = parents
 
 

@@ -16,7 +16,8 @@ from typing import Any
 
 from graphwidget import torch_internals as ti
 from graphwidget.capture.lines.anomaly import place_in
-from graphwidget.capture.lines.cells import MAGIC_FILES, Book, Cell, Scope
+from graphwidget.capture.lines.book import Book
+from graphwidget.capture.lines.cells import MAGIC_FILES, Cell, Scope
 from graphwidget.capture.lines.files import SourceFile
 from graphwidget.capture.lines.frames import LineTracer, Watch
 from graphwidget.capture.lines.modules import ModuleTracer

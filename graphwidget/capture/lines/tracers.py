@@ -17,7 +17,8 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
-from graphwidget.capture.lines.cells import ENTERS, PASS, Book
+from graphwidget.capture.lines.book import Book
+from graphwidget.capture.lines.cells import ENTERS, NOT_SEARCHED, PASS
 from graphwidget.capture.lines.frames import MAX_SUSPENDED, FrameState, LineTracer, ThreadState, Watch
 
 _mon: Any = getattr(sys, "monitoring", None)
@@ -416,6 +417,7 @@ class MonitoringTracer(LineTracer):
                     elif kind == ENTERS:
                         if not first <= state.line <= more:
                             state.counts[state.loop] = -1
+                        state.loop = NOT_SEARCHED
                     elif kind:
                         state.turn(line, step, frame_at(1))
                 state.line = line

@@ -143,7 +143,7 @@ def would_fail(record: Record) -> Iterator[Finding]:
         path = own_path(root)
         if root.node < 0 or path is None or root.numel != 1 or root.known_as:
             continue  # nobody intends to run a root that only an error keeps
-        if _ran(record, graph.uid[root.node], graph.seq[root.node]):
+        if record.was_run(graph.uid[root.node], graph.seq[root.node]):
             continue
         call = BackwardCall(
             n=len(record.calls),
@@ -168,10 +168,6 @@ def would_fail(record: Record) -> Iterator[Finding]:
             yield _warning(record, path, index, tensor, writes, failing)
         elif writes and any(_waits_for(each, writes[-1], graph.uid[index]) for each in retaining):
             yield replace(_warning(record, path, index, tensor, writes, failing), severity="info")
-
-
-def _ran(record: Record, uid: int, seq: int) -> bool:
-    return any(uid in call.executed or call.ran_number(seq) for call in record.calls)
 
 
 def _waits_for(call: BackwardCall, write: Write, uid: int) -> bool:

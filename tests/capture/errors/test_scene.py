@@ -8,7 +8,7 @@ import torch
 from cells import Notebook
 
 from graphwidget.capture.errors.scene import of_error
-from graphwidget.capture.lines.cells import Book
+from graphwidget.capture.lines.book import Book
 
 SETUP = """
 net = torch.nn.Linear(2, 1)

@@ -44,6 +44,22 @@ for c in range(2):
             2)
     try: boom()
     except KeyError: make()
+def batches():
+    while True:
+        make()
+        yield 1
+def left(n):
+    make()
+    return n < 3
+for g in zip(
+        batches(),
+        range(3)):
+    make()
+n = 0
+while left(n) and \\
+        left(n):
+    n += 1
+    make()
 """
 # The truth, written by hand: line, outer line, iteration.
 EXPECTED = [
@@ -51,12 +67,17 @@ EXPECTED = [
     *[(14, 14, j) for _ in range(2) for j in range(2)],
     *[(17, 17, a) for a in range(2)],
     *[p for c in range(2) for p in [*[(21, 21, d) for d in (0, 0, 1, 1)], (7, 23, c), (24, 24, c)]],
+    # What the head of a loop does between two passes is for the next one.
+    *[p for g in range(3) for p in [(27, 32, g), (35, 35, g)]],
+    (27, 32, 3),
+    *[p for n in range(3) for p in [(30, 37, n), (30, 38, n), (40, 40, n)]],
+    (30, 37, 3),
 ]
 
 SCRIPT = """
 import json, sys
 sys.path.insert(0, {root!r})
-from graphwidget.capture.lines.cells import Book
+from graphwidget.capture.lines.book import Book
 from graphwidget.capture.lines.tracers import line_tracer
 made = [0]
 def make(count=1):

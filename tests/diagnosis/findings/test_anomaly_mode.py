@@ -8,7 +8,7 @@ import torch
 from told import findings_of
 
 from graphwidget.capture.lines.anomaly import place_in
-from graphwidget.capture.lines.cells import Book
+from graphwidget.capture.lines.book import Book
 
 
 @pytest.fixture

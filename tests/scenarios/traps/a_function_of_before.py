@@ -1,5 +1,5 @@
 # verified:
-# says: `Scale` keeps what it needs on `self` | `Scale.apply(...)`
+# says: its methods are not static | `Scale.apply(...)`
 # %%
 import torch
 class Scale(torch.autograd.Function):

@@ -24,6 +24,7 @@ from graphwidget.model import CellRun, Fix, Owner, Place, Record, Snapshot
 
 __all__ = ["handed_over"]
 
+MOST = 50  # tensors of which it is asked whether a backward has run them
 Spot = tuple[int, int]  # a cell and a line
 
 
@@ -65,6 +66,8 @@ def handed_over(record: Record, holder: str, owners: Sequence[Owner], graph: Sna
     runs = Cells.of(record).latest[::-1]
     found = [one for run in runs for one in _calls(record, run, held, running)]
     found = found or [one for run in runs for one in _calls(record, run, held, running, loosely=True)]
+    if any(record.was_run(graph.uid[one.node], graph.seq[one.node]) for one in owners[:MOST]):
+        found = [one for one in found if not any(_is_only_here(one, value, running) for value in one.given.values())]
     chosen = [one for each in sorted(held) for one in _best(found, each)]
     chosen = [one for i, one in enumerate(chosen) if one not in chosen[:i]]
     if not chosen or len({(one.run.cell, ast.unparse(one.call.func)) for one in chosen}) > 1:
@@ -93,6 +96,25 @@ def _held(holder: str, owner: Owner) -> _Held | None:
     kind, length = owner.containers[0] if owner.containers else ("", -1)
     by_place = re.fullmatch(r"\[\d+\]", way[-1]) is not None
     return None if by_place and kind != "tuple" else _Held(way[-1], length if by_place else -1)
+
+
+def _is_only_here(handing: _Call, value: ast.expr, running: set[Spot]) -> bool:
+    """Whether only the object has a tensor: it was made as the argument, or no other line reads its variable.
+
+    A backward that has run it, then, got it from the object.
+    """
+    run = handing.run
+    if not isinstance(value, ast.Name):
+        made_here = any((run.cell, line) in running for line in _lines(value))
+        return made_here and not isinstance(value, (ast.Attribute, ast.Subscript))
+    around = source.function_at(run.source, handing.call.lineno)
+    body = ast.walk(around[1]) if around is not None else source.nodes_of(run.source)
+    reads = {id(one) for one in body if isinstance(one, ast.Name) and one.id == value.id and _is_read(one)}
+    return reads <= {id(node) for node in ast.walk(handing.call)}
+
+
+def _is_read(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Load)
 
 
 def _best(found: list[_Call], held: _Held) -> list[_Call]:

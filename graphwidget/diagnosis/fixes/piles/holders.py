@@ -13,6 +13,7 @@ from graphwidget.diagnosis.fixes.piles.handed_over import handed_over
 from graphwidget.diagnosis.fixes.piles.joined_passes import detached_where_joined, joining_line
 from graphwidget.diagnosis.fixes.piles.never_run import without_graph
 from graphwidget.diagnosis.fixes.piles.stored_too import UNLESS, with_what_else_is_stored
+from graphwidget.diagnosis.fixes.piles.whole_objects import kept_whole
 from graphwidget.diagnosis.source import containers
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
@@ -50,6 +51,7 @@ def for_pile(record: Record, pile: Pile, lasting: bool) -> tuple[Fix, ...]:
     keep = keep or keep_numbers(record, pile.name, pile.owners, pile.graph)
     keep = keep or (handed_over(record, pile.name, pile.owners, pile.graph) if len(pile.paths) == 1 else None)
     keep = keep or _hand_over_numbers(record, pile)
+    keep = keep or (kept_whole(record, pile.name, pile.owners) if not pile.chain and len(pile.paths) == 1 else None)
     if (keep := keep or without_graph(record, pile.graph, pile.owners, pile.inside)) is None:
         line = f" ({where(place)})" if where(place) else ""
         unless = UNLESS if not pile.chain and needed(record, source.last_name(name), set()) else ""

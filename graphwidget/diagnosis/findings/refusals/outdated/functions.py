@@ -39,11 +39,11 @@ def of_legacy_function(failure: Failure) -> Finding:
         )
     return failure.finding(
         f"{shown} is written as Functions were until PyTorch 1.2.",
-        f"{shown} keeps what it needs on `self`, and is called as an object. Today `forward` and `backward` are static "
+        f"{shown} is called as an object, and its methods are not static. Today `forward` and `backward` are static "
         "methods of a class that is never made into an object; what they share is `ctx`.",
         failure.fix(
             "static_methods",
-            "Make both `@staticmethod`, with `ctx` in the place of `self` (`ctx.save_for_backward` for tensors), and "
+            "Make both `@staticmethod`, with `ctx` as the first argument (`ctx.save_for_backward` for tensors), and "
             f"call `{name or 'Function'}.apply(...)`.",
             edits,
         ),
@@ -113,25 +113,31 @@ def _pairs(statement: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
 
 
 def _static(run: CellRun, method: ast.FunctionDef, stored: dict[str, str]) -> Edits:
-    """A static method with `ctx` for `self`. `forward` gets what objects were made with, which gets no gradient."""
+    """A static method with `ctx` for `self`. `forward` gets what objects were made with, which gets no gradient.
+
+    A method that calls its first argument `ctx` keeps it, and so does one that calls something else by that name.
+    """
     cell, text = run.cell, run.source
     given = method.args
     if method.decorator_list or not given.args or given.defaults or given.vararg or given.kwarg or given.kwonlyargs:
         return ()
     first = given.args[0]
-    if any(isinstance(node, ast.Name) and node.id == "ctx" for node in ast.walk(method)):
-        return ()
+    taken = any(isinstance(node, ast.Name) and node.id == "ctx" for node in ast.walk(method))
+    shared = first.arg if taken else "ctx"
     edits = [*text_edit.insert_before(cell, text, method, ["@staticmethod"])]
-    edits += text_edit.replace_node(cell, text, first, "ctx")
-    for node in ast.walk(method):
-        if isinstance(node, ast.Name) and node.id == first.arg:
-            edits += text_edit.replace_node(cell, text, node, "ctx")
+    if first.arg != shared:
+        edits += text_edit.replace_node(cell, text, first, shared)
+        for node in ast.walk(method):
+            if isinstance(node, ast.Name) and node.id == first.arg:
+                edits += text_edit.replace_node(cell, text, node, shared)
     if method.name == "forward" and stored:
         edits += text_edit.insert_behind(cell, text, given.args[-1], "".join(f", {one}" for one in stored))
         rest = method.body[1:] if ast.get_docstring(method, clean=False) is not None else method.body
         if not rest:
             return ()
-        edits += text_edit.insert_before(cell, text, rest[0], [f"ctx.{name} = {one}" for one, name in stored.items()])
+        edits += text_edit.insert_before(
+            cell, text, rest[0], [f"{shared}.{name} = {one}" for one, name in stored.items()]
+        )
     if method.name == "backward" and stored:
         returns = [one for one in syntax.own_statements(method.body) if isinstance(one, ast.Return)]
         if not returns or any(one.value is None for one in returns):
