@@ -153,9 +153,11 @@ class Failure:
     def plain_name(self, path: str, node: int | None) -> str | None:
         """The variable that holds a tensor which a line reads as an element: `query` of ``params[7]``; None: none does.
 
-        One that a loop assigns stands for another tensor in each pass; one that the program does not is another's.
+        One that a loop assigns stands for another tensor in each pass; one that the program does not is another's, and
+        so is one of a library's function that the error has passed.
         """
-        owned = (local(owner.path) for owner in self.record.snapshot.owners if node is not None and owner.node == node)
+        owners = [one for one in self.record.snapshot.owners if node is not None and one.node == node]
+        owned = (local(one.path) for one in owners if one.kind != "traceback" or self.value(local(one.path)))
         plain = (name for name in owned if name.isidentifier() and name != path and self._is_assigned_once(name))
         return next(plain, None)
 
@@ -191,11 +193,13 @@ class Failure:
         kind: Literal["no_grad", "refused"] = "refused",
         tensor: str | None = None,
         nodes: Iterable[int | None] = (),
+        names: Iterable[str] = (),
         cause: Place | None = None,
     ) -> Finding:
         """Return a finding. `nodes`: indices of the nodes to show; by default the node of `tensor`.
 
-        `cause`: the line to point at, if it is not the one that raised.
+        `names`: the tensors that it is about, where there are several. `cause`: the line to point at, if it is not the
+        one that raised.
         """
         found = nodes or ([self.node(tensor)] if tensor is not None else [])
         uids = tuple(self.record.snapshot.uid[node] for node in found if node is not None)
@@ -208,6 +212,7 @@ class Failure:
             failed_at=self.place,
             tensor=tensor,
             uids=uids,
+            names=tuple(names),
             fixes=fixes,
         )
 

@@ -14,7 +14,7 @@ from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.in_place import statements as inplace_statements
 from graphwidget.diagnosis.source.paths import local
-from graphwidget.diagnosis.wording import at, lines_of, names, short
+from graphwidget.diagnosis.wording import at, lines_of, names, short, where
 from graphwidget.model import BackwardCall, Place, Record, Snapshot, Write
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "modified",
     "read_as_a_copy",
     "reading",
+    "reading_field",
     "reading_where_saved",
     "scoped",
     "taken_as_a_copy",
@@ -204,6 +205,13 @@ def reading_where_saved(
         found[line] = tuple(e for part in parts for e in text_edit.insert_behind(line[0], text, part, ".clone()"))
         if not found[line]:
             return None
+    return _reading_copies(cells, write, written, found, f"`{function[1].name}` modifies what it is given")
+
+
+def _reading_copies(
+    cells: Cells, write: Write, written: tuple[str, ...], found: dict[Spot, Edits], why: str
+) -> Remedy | None:
+    """Read copies in some lines; `found`: each with its edits."""
     first = min(found, default=None)
     if first is None:
         return None
@@ -212,9 +220,36 @@ def reading_where_saved(
         spot = f"{short(cells.line(first))} (In[{first[0]}], line {numbers[0]})"
     else:
         spot = f"In[{first[0]}], lines {', '.join(numbers[:-1])} and {numbers[-1]}"
-    sentence = f"Read {_copies(written)} in {spot}: `{function[1].name}` modifies what it is given."
+    sentence = f"Read {_copies(written)} in {spot}: {why}."
     edits = tuple(edit for line in sorted(found) for edit in found[line])
     return Remedy("clone_before_inplace", sentence, first, edits, write, (), False, frozenset(found), written)
+
+
+def reading_field(
+    record: Record, call: BackwardCall, graph: Snapshot, write: Write, written: tuple[str, ...]
+) -> Remedy | None:
+    """Read copies in the lines that save a field to which nothing can be assigned: of a frozen dataclass, or a tuple.
+
+    None where it is another attribute, or a line saves it that does not name it.
+    """
+    cells = Cells.of(record)
+    field = source.last_name(written[0]) if len(written) == 1 and "." in written[0] else ""
+    if not any(field in fields for text in cells.texts.values() for fields in source.fixed_fields(text)):
+        return None
+    found: dict[Spot, Edits] = {}
+    for index in savers(call, graph, write):
+        for spot in reversed(lines_of(graph.place_of(index))):
+            line, statement = cells.beginning(spot), cells.statement(spot)
+            nodes = list(ast.walk(statement)) if statement is not None else []
+            parts = [one for one in nodes if isinstance(one, ast.Attribute) and one.attr == field]
+            text = cells.text(spot[0])
+            if line is not None and parts:
+                found[line] = tuple(e for one in parts for e in text_edit.insert_behind(spot[0], text, one, ".clone()"))
+                break
+        else:
+            return None
+    why = f"{short(write.by)} ({where(write.place)}) modifies it, and nothing can be assigned to `{field}`"
+    return _reading_copies(cells, write, written, found, why)
 
 
 def _text_and_line(record: Record, place: Place) -> tuple[str, int]:

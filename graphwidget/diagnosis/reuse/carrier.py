@@ -162,8 +162,9 @@ class Carrier:
         """Whether the tensor with a name leads to the failing node, as far as that is known."""
         reuse = self.setting.reuse
         if not reuse.carrier_paths and self._entry >= 0:
-            # The names are the targets of the line that made the first node of the old part.
-            return reuse.graph.place_of(self.to_failure[self._entry][0]) == reuse.carrier_place
+            # The names are the targets of the line that made the first node of the old part, or what leads there.
+            entering = self.to_failure[: self._entry + 1]
+            return any(reuse.graph.place_of(index) == reuse.carrier_place for index, _ in entering)
         held = self._held.get(name)
         return held is None or not self.to_failure or any(index in self._leading for index, _ in held)
 

@@ -207,16 +207,20 @@ class Reuse:
 
     @cached_property
     def carrier_place(self) -> Place | None:
-        """Where the old node at the border was made: on the path to the failure, else the first one with a place."""
-        on_the_way = [index for index, _ in path_to_failure(self.graph, self.later) if index in self.boundary]
-        places = [self.graph.place_of(index) for index in (*on_the_way, *self.boundary)]
+        """Where the old node at the border was made: on the path to the failure, else the first one with a place.
+
+        Where the earlier pass left something made of the old part, and nothing in sight has it, the node of that.
+        """
+        border = self._border
+        on_the_way = [index for index, _ in path_to_failure(self.graph, self.later) if index in border]
+        places = [self.graph.place_of(index) for index in (*on_the_way, *border)]
         return next((p for p in places if p is not None and p.cell is not None), None)
 
     @cached_property
     def carrier_is_assigned(self) -> bool:
         """Whether the line that made the carrier made no node after it: then the line assigns the carrier."""
         before, made = self.earlier.graph or self.graph, self.carrier_place
-        uids = {self.graph.uid[i] for i in self.boundary}
+        uids = {self.graph.uid[i] for i in self._border}
         same = [i for i in range(len(before)) if made is not None and before.place_of(i) == made]
         return not same or before.uid[max(same, key=before.seq.__getitem__)] in uids
 
@@ -233,6 +237,11 @@ class Reuse:
             return ()
         uids = {self.graph.uid[i] for i in self.boundary}
         return in_order([o.path for o in before.owners if before.uid[o.node] in uids and o.kind != "out"])
+
+    @cached_property
+    def _border(self) -> tuple[int, ...]:
+        """The nodes at which the later pass begins to build on an earlier one, without a name if there are such."""
+        return tuple(sorted(self.unrun)) if self.unrun and not self.unrun_paths else self.boundary
 
     @cached_property
     def unrun(self) -> frozenset[int]:

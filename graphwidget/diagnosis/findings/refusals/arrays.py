@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from graphwidget.diagnosis.findings.failure import Failure
+from graphwidget.diagnosis.no_graph.numbers.in_torch import Known, write
 from graphwidget.diagnosis.no_graph.numbers.round_trips import with_torch
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
@@ -33,21 +34,43 @@ def of_numpy(failure: Failure) -> Finding:
             verified=not failure.before_a_backward,
             price="No gradient flows back through the array.",
         ),
-        *_with_tensors(failure),
+        *_with_tensors(failure, asked),
         tensor=asked[0] if len(asked) == 1 else None,
     )
 
 
-def _with_tensors(failure: Failure) -> list[Fix]:
+def _with_tensors(failure: Failure, asked: list[str]) -> list[Fix]:
     """The fix for an array of which a tensor of the loss is made: then it is not to leave the graph at all.
 
     It is the second one. Where another way leads to what trains, as past a target or a reward, to detach is right, and
-    its trial passes.
+    its trial passes. So it is where the line computes with NumPy and the value is used as it comes: as an array the
+    detached one is right, and as a tensor it is none.
     """
     statement = failure.statement
     run = next((one for one in failure.cells.latest if one.cell == failure.place.cell), None)
     found = with_torch(failure.record, run, statement) if run is not None and statement is not None else None
+    found = found or _computed_by_torch(failure, asked)
     return [found] if found is not None else []
+
+
+def _computed_by_torch(failure: Failure, asked: list[str]) -> Fix | None:
+    """``torch.sum(torch.stack(final), dim=0)`` for ``np.sum(final, 0)``; None: torch has no such function."""
+    for call in _calls(failure):
+        if ast.unparse(call.func).split(".", 1)[0] not in _MODULES or not call.args:
+            continue
+        if ast.unparse(call.args[0]) not in asked:
+            continue
+        lists = [name for name in asked if _is_list(failure, name)]
+        written = write(call, asked, lists, Known({}, (), ()))
+        if not written.lacking and ast.unparse(written.node) != ast.unparse(call):
+            new = ast.unparse(written.node)
+            return failure.fix(
+                "differentiable_op",
+                f"Or compute with torch, where a tensor is wanted: {short(new)}.",
+                text_edit.replace_node(failure.place.cell, failure.cell, call, new),
+                price="The gradient then flows through it.",
+            )
+    return None
 
 
 def _methods(failure: Failure) -> tuple[list[str], Edits]:

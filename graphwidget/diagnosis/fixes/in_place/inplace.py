@@ -22,6 +22,7 @@ from graphwidget.diagnosis.fixes.remedies import (
     modified,
     read_as_a_copy,
     reading,
+    reading_field,
     reading_where_saved,
     scoped,
     taken_as_a_copy,
@@ -263,6 +264,10 @@ def _remedies(
     if handed and not all(one.used and (saved_inside or one.spot is None) for one in handed):
         inside = reading_where_saved(record, call, graph, write, written) if saved_inside else None
         yield inside or before_the_call(record, write, handed, saved_inside)
+        return
+    fixed = reading_field(record, call, graph, write, written) if write.inside is None else None
+    if fixed is not None:
+        yield fixed
         return
     for sentence, spot, edits in second_name(record, write, name):
         yield Remedy("clone_before_inplace", sentence, spot, edits, write, (scoped(cell, line, str(name)),))

@@ -72,6 +72,7 @@ def of_copy(failure: Failure) -> Finding:
         fix,
         tensor=found[0] if len(found) == 1 else None,
         nodes=list(nodes.values()),
+        names=found,
     )
 
 
@@ -147,6 +148,7 @@ def _computed_by_hooks(failure: Failure, found: list[CopiedTensor]) -> Finding:
         *fixes,
         tensor=first.path,
         nodes=[_node(failure, one) for one in found],
+        names=paths,
     )
 
 
