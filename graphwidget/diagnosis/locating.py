@@ -33,8 +33,8 @@ def located(record: Record, finding: Finding) -> Finding:
 
 
 def _stored_at(record: Record, finding: Finding) -> Place | None:
-    """The line that keeps the graphs that pile up: that of a hook, or what the first edit makes store numbers."""
-    known = (one for one in finding.fixes if one.edits or one.id == "remove_hook")
+    """The line that keeps the graphs that pile up: that of a hook, of an object, or what the first edit changes."""
+    known = (one for one in finding.fixes if one.edits or one.id in ("remove_hook", "keep_numbers"))
     fix = next((one for one in known if one.at is not None), None)
     if finding.kind != "leak" or fix is None or fix.at is None:
         return finding.made_at if finding.kind == "leak" else None

@@ -215,6 +215,7 @@ def _cuts(found: list[Mapping[str, Any]]) -> tuple[MeasuredCut, ...]:
             one["chosen"],
             tuple(one["asked"]),
             tuple((name, twin) for name, twin in one["twins"]),
+            _lines(one, "used_at"),
         )
         for one in found
     )

@@ -35,6 +35,12 @@ class Cut:
     times: int = 0
     last: int = 0  # the higher, the later it ran last
     twins: tuple[tuple[str, str], ...] = ()  # as in `MeasuredCut.twins`
+    used_at: set[TextLine] = field(default_factory=set)
+
+    def used_by(self, lines: tuple[TextLine, ...]) -> None:
+        """Note that a call on these lines began at what was computed from it."""
+        self.used = True
+        self.used_at.update(lines[:1])
 
 
 @dataclass(frozen=True)
@@ -83,4 +89,5 @@ def as_measured(cut: Cut, wanted: set[int], inputs: Iterable[Any] = ()) -> Measu
         cut.chosen,
         asked,
         cut.twins,
+        tuple(sorted(cut.used_at, key=repr)),
     )

@@ -122,12 +122,12 @@ class LineageMode(TorchFunctionMode):
             {cut for one in tensors_in((outputs,)) for cut in cuts.get(one, ())}
             for cuts in (self._went_into, self._chose)
         )
-        for cut in values:
-            cut.used = True
+        fresh = self._fresh.reached(list(tensors_in((outputs,))))
+        for cut in (*values, *fresh):
+            cut.used_by(self._lines())
         for cut in choices:
             cut.chosen = True
-        for cut in self._fresh.reached(list(tensors_in((outputs,)))):
-            cut.used = True
+        for cut in fresh:
             self._join(cut)
         return values | choices
 

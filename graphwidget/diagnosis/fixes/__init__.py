@@ -127,6 +127,7 @@ FIX_IDS = {
     "set_grad_none": "set a `.grad` to None",
     "autograd_grad_instead": "use `torch.autograd.grad`, which writes no `.grad`",
     "remove_hook": "remove a hook that each pass registers anew",
+    "keep_numbers": "keep a record of values in place of an object that has graphs",
     "no_display": "do not display a tensor that has a graph",
     "clear_last_traceback": "let go of the last traceback",
 }

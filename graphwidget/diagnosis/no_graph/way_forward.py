@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from graphwidget.diagnosis.no_graph.cutting import cuts_in, is_gradient_without_graph, is_scored, outside_of_cuts
-from graphwidget.diagnosis.no_graph.measured import cut_at
+from graphwidget.diagnosis.no_graph.measured import cut_at, place_at
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
@@ -23,7 +23,8 @@ from graphwidget.diagnosis.source.dataflow.called import (
 from graphwidget.diagnosis.source.dataflow.elements import element_names, is_element
 from graphwidget.diagnosis.source.paths import local, steps
 from graphwidget.diagnosis.source.pytorch import grad_modes
-from graphwidget.model import INTO_A_LEAF, INTO_A_TENSOR, CellRun, Record
+from graphwidget.diagnosis.wording import at
+from graphwidget.model import INTO_A_LEAF, INTO_A_TENSOR, BackwardCall, CellRun, MeasuredCut, Record
 
 __all__ = ["COMPARING", "CONVERTING", "MOST_STEPS", "Use", "cuts_behind", "follow", "tensors_made_of", "why_cut"]
 
@@ -79,7 +80,9 @@ class Use(NamedTuple):
     given: bool = False
 
 
-def cuts_behind(record: Record, path: str, position: tuple[int, int] | None = None) -> list[Cut]:
+def cuts_behind(
+    record: Record, path: str, position: tuple[int, int] | None = None, call: BackwardCall | None = None
+) -> list[Cut]:
     """Return the cuts between a parameter and all uses of its values; plain ones first.
 
     Where it has been measured which lines cut off values computed from it, those, the last one first; and of these, if
@@ -90,6 +93,8 @@ def cuts_behind(record: Record, path: str, position: tuple[int, int] | None = No
     ----------
     position
         Which parameter it is, as in `MeasuredCut.positions`; None: known by its path only.
+    call
+        Leave out what was measured to go to the roots of other lines' calls only.
     """
     written = _in_text(record, path)
     if written is None or record.lineage is None:
@@ -97,6 +102,8 @@ def cuts_behind(record: Record, path: str, position: tuple[int, int] | None = No
     in_text = {_key(one): one for one in written}
     own = [one for one in reversed(record.lineage.cuts) if path in one.leaves or position in one.positions]
     of_copies = [one for one in reversed(record.lineage.cuts) if path in one.copies]
+    if call is not None:
+        own, of_copies = ([one for one in cuts if _goes_to(record, one, call)] for cuts in (own, of_copies))
     for reached in (True, False):
         for lost in (own, of_copies):
             meant = [one for one in lost if (one.used or one.chosen if reached else one.used is None)]
@@ -107,6 +114,12 @@ def cuts_behind(record: Record, path: str, position: tuple[int, int] | None = No
             if found:
                 return [in_text.get(_key(one), one)._replace(kept=one.kept) for one in found]
     return [] if own or of_copies else written
+
+
+def _goes_to(record: Record, cut: MeasuredCut, call: BackwardCall) -> bool:
+    """Whether what a cut returned may have gone to the root of a line's calls."""
+    lines = [at(place_at(record, (line,))) for line in cut.used_at]
+    return not lines or at(call.place) in lines
 
 
 def _key(cut: Cut) -> tuple[int, int]:
@@ -184,10 +197,10 @@ def _first_uses(record: Record, path: str) -> Iterator[Use]:
     """The code that reads a parameter under a name of its own: methods of the class that makes it, else the cells."""
     first, *parts = re.findall(r"[A-Za-z_]\w*", path)
     latest = Cells.of(record).latest
-    for at, part in reversed(list(enumerate(parts))):
+    for place, part in reversed(list(enumerate(parts))):
         made = [(run, cls) for run in latest for cls in classes_of(run.source) if _makes(cls, f"self.{part}")]
         if len(made) > 1:  # several classes have a part of that name: the one of the object that the path leads through
-            owner = parts[at - 1] if at else first
+            owner = parts[place - 1] if place else first
             own = [(run, cls) for run, cls in made if _is_object(latest, cls.name, owner)]
             made = own or made
         if len(made) == 1:
@@ -322,8 +335,8 @@ def _meant(
         yield from found[-1:]
     if use.within is not None and text.startswith("self."):
         yield from ((use.run, use.within, one) for one in methods_of(use.within) if f"self.{one.name}" == text)
-    for at, cls, one in called_on_objects(tuple(run.source for run in latest)).get(text, ()):
-        yield latest[at], cls, one
+    for number, cls, one in called_on_objects(tuple(run.source for run in latest)).get(text, ()):
+        yield latest[number], cls, one
 
 
 def _evaluated(statement: ast.stmt) -> ast.AST | None:

@@ -69,8 +69,7 @@ class Carrier:
         if self.written is not None:
             return self.written.place
         position = self._position(self.path) if self.path is not None else None
-        position = self._entry if position is None else position
-        place = reuse.graph.place_of(self.to_failure[position][0]) if position >= 0 else None
+        place = reuse.graph.place_of(self.to_failure[position][0]) if position is not None else None
         return place if place is not None and place.cell is not None else reuse.carrier_place
 
     @cached_property

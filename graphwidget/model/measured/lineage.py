@@ -67,6 +67,8 @@ class MeasuredCut:
     twins
         What may stand in place of the methods that were running, so that their result has a graph: ``("sample",
         "rsample")``; of a method that has no such twin, an empty name. Also classes of which the second has it.
+    used_at
+        The lines of those backward calls.
     """
 
     lines: tuple[TextLine, ...]
@@ -81,6 +83,7 @@ class MeasuredCut:
     chosen: bool = False
     asked: tuple[int, ...] = ()
     twins: tuple[tuple[str, str], ...] = ()
+    used_at: tuple[TextLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,8 @@
 import pytest
 from told import findings_of
 
+from graphwidget.diagnosis.source.edits import text_edit
+
 BLOCK = """
 torch.manual_seed(0)
 net = nn.Linear(4, 4)
@@ -104,3 +106,28 @@ def test_all_that_a_statement_writes_to_is_copied_before_it():
     program = SWAP.format(made=saved, read="0.0, 1.0").replace("(a * b).sum()", "(early + (a + b).sum())")
     (finding,) = findings_of(program)
     assert finding.fixes[0].edit[:2] == ("+ a = a.clone()", "+ b = b.clone()") and finding.fixes[0].verified
+
+
+FOLD = """
+from dataclasses import dataclass
+@dataclass(frozen=True)
+class Canvas:
+    light: torch.Tensor
+alpha = torch.full((3,), 0.5, requires_grad=True)
+def deposit(canvas):
+    return canvas.light * alpha
+def dim(canvas):
+    canvas.light.mul_(1 - alpha)
+    return canvas
+"""
+
+
+def test_a_field_that_nothing_can_be_assigned_to_is_read_as_a_copy() -> None:
+    drawn = (
+        "canvas = Canvas(torch.ones(3))\nimage = deposit(dim(canvas)) + deposit(dim(canvas))\nimage.sum().backward()"
+    )
+    (found,) = findings_of(FOLD, drawn)
+    assert found.kind == "inplace" and found.fixes[0].verified
+    assert found.fixes[0].edit == ("- return canvas.light * alpha", "+ return canvas.light.clone() * alpha")
+    assert found.cause is not None
+    assert not findings_of(text_edit.apply(FOLD, found.fixes[0].edits), drawn)

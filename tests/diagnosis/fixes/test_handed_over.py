@@ -97,3 +97,40 @@ def test_a_function_that_is_handed_over_has_no_graph() -> None:
     text = "def score(values): ...\nwaiting.append(pool.submit(score, h))\n"
     ((line, edits),) = containers.detached_in(1, text, "waiting", ["[0]._result"])
     assert line == 2 and text_edit.new_text(text, edits) == "waiting.append(pool.submit(score, h.detach()))"
+
+
+EPISODES = """
+@dataclass
+class Move:
+    reward: float
+    log_prob: torch.Tensor
+@dataclass
+class Episode:
+    number: int
+    moves: list
+    def loss(self):
+        return -torch.stack([move.log_prob * move.reward for move in self.moves]).sum()
+done = []
+def episodes(n):
+    for i in range(n):
+        moves = []
+        for _ in range(3):
+            {made}
+        yield Episode(i, moves)
+"""
+MADE_THERE = "moves.append(Move(1.0, net(torch.rand(3)).tanh().sum()))"
+NAMED = "p = net(torch.rand(3)).tanh().sum(); moves.append(Move(1.0, p))"
+TRAINED = """for episode in episodes(12):
+    opt.zero_grad()
+    episode.loss().backward()
+    opt.step()
+    done.append(episode)
+"""
+
+
+@pytest.mark.parametrize("made", [MADE_THERE, NAMED])
+def test_an_object_that_a_backward_has_got_its_tensors_from_is_left_as_it_is(made: str) -> None:
+    (found,) = findings_of(SETUP + EPISODES.format(made=made), TRAINED)
+    assert found.kind == "leak" and found.carriers == ("done",)
+    assert "`done.append(episode)`" in found.fixes[0].text and not found.fixes[0].edits
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (2, 5)

@@ -30,7 +30,7 @@ def cut_before_root(record: Record, call: BackwardCall, paths: tuple[str, ...]) 
     text = cells.text(spot[0])
     leading = _leading_to(text, spot[1], root_name(call))
     for path in paths[:MOST_FOLLOWED]:
-        for cut in cuts_behind(record, path):
+        for cut in cuts_behind(record, path, call=call):
             if cut.run.cell == spot[0] and any(one is cut.statement for one in leading):
                 return cut
     return None
@@ -41,7 +41,8 @@ def cut_elsewhere(record: Record, call: BackwardCall, paths: tuple[str, ...]) ->
 
     It was also measured that a call began behind it.
     """
-    found = [cut for path in paths[:MOST_FOLLOWED] for cut in cuts_behind(record, path)] if record.lineage else []
+    followed = paths[:MOST_FOLLOWED] if record.lineage is not None else ()
+    found = [cut for path in followed for cut in cuts_behind(record, path, call=call)]
     alone = len({(cut.run.run, cut.statement.lineno) for cut in found}) == 1
     return found[0] if alone and not _is_beside(found[0], call) else None
 

@@ -66,8 +66,13 @@ def handed_over(record: Record, holder: str, owners: Sequence[Owner], graph: Sna
     runs = Cells.of(record).latest[::-1]
     found = [one for run in runs for one in _calls(record, run, held, running)]
     found = found or [one for run in runs for one in _calls(record, run, held, running, loosely=True)]
-    if any(record.was_run(graph.uid[one.node], graph.seq[one.node]) for one in owners[:MOST]):
-        found = [one for one in found if not any(_is_only_here(one, value, running) for value in one.given.values())]
+    run = [one for one in owners[:MOST] if record.was_run(graph.uid[one.node], graph.seq[one.node])]
+    from_there = {_held(holder, one) for one in run}  # a backward had them, and perhaps from the object
+    found = [
+        one
+        for one in found
+        if not any(held in from_there and _is_only_here(one, value, running) for held, value in one.given.items())
+    ]
     chosen = [one for each in sorted(held) for one in _best(found, each)]
     chosen = [one for i, one in enumerate(chosen) if one not in chosen[:i]]
     if not chosen or len({(one.run.cell, ast.unparse(one.call.func)) for one in chosen}) > 1:

@@ -29,8 +29,9 @@ def kept_whole(record: Record, holder: str, owners: Sequence[Owner]) -> Fix | No
     owners
         The tensors in its elements.
     """
-    if not all(len(steps(f"_{owner.path[len(holder) :]}")) > 2 for owner in owners):
-        return None  # it keeps the tensors themselves
+    ways = [owner.path[len(holder) :] for owner in owners]
+    if any("__" in way or len(steps(f"_{way}")) < 3 for way in ways):
+        return None  # it keeps functions or errors, or the tensors themselves
     name = source.last_name(spoken(holder))
     found: list[tuple[CellRun, ast.expr, ast.expr]] = []
     for run in Cells.of(record).latest[::-1]:
@@ -45,8 +46,8 @@ def kept_whole(record: Record, holder: str, owners: Sequence[Owner]) -> Fix | No
     run, node, value = found[0]
     place = place_of(run, node.lineno)
     text = (
-        f"Keep numbers, not objects: {short(ast.unparse(node))} ({where(place)}) keeps `{ast.unparse(value)}` with all "
-        "of its tensors, and these have their graphs for the backward of their pass. Keep a record of what is read "
+        f"Keep numbers, not objects: {short(ast.unparse(node))} ({where(place)}) keeps all tensors of "
+        f"`{ast.unparse(value)}`. They have their graphs for the backward of their pass. Keep a record of what is read "
         "later, with tensors detached."
     )
-    return Fix("detach", text, False, at(place), "No gradient flows back through the record.")
+    return Fix("keep_numbers", text, False, at(place), "No gradient flows back through the record.")

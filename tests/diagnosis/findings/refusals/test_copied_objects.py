@@ -78,3 +78,15 @@ def test_a_part_that_copies_itself_in_its_own_way_is_not_blamed() -> None:
     )
     (found,) = findings_of(own, "copy.deepcopy(state)")
     assert found.tensor == "state[1]" and "state[0]" not in found.text
+
+
+def test_a_variable_of_the_library_s_function_is_no_name() -> None:
+    seen = (
+        "import copy\nclass Seen(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.net, self.seen = nn.Linear(3, 3), {}\n    def forward(self, a):\n        x = self.net(a)\n"
+        "        self.seen.update(first=x, second=x * 2)\n        return self.seen['second']\n"
+        "net = Seen()\nnet(torch.ones(1, 3)).sum().backward()"
+    )
+    (found,) = findings_of(seen, "other = copy.deepcopy(net)")
+    assert found.headline.startswith("`net.seen['first']` and `net.seen['second']` have a graph")
+    assert found.names == ("net.seen['first']", "net.seen['second']")

@@ -85,3 +85,12 @@ def test_an_object_that_counts_is_named_and_not_rewritten() -> None:
 def test_an_object_that_is_kept_with_a_state_is_not_rewritten() -> None:
     (found,) = findings_of(SCALE + LEAF + "scale = Scale(2.0)\nscale(w).sum().backward()")
     assert not found.fixes[0].edits
+
+
+def test_a_first_argument_that_is_called_ctx_keeps_its_name() -> None:
+    program = SQUARE.replace("self", "ctx") + LEAF + "Square()(w, torch.ones(3)).sum().backward()"
+    (found,) = findings_of(program)
+    assert "its methods are not static" in found.text
+    new = apply(program, found.fixes[0].edits)
+    assert new.count("@staticmethod") == 2 and "Square.apply(w, torch.ones(3))" in new
+    assert gradient_of(new).tolist() == [6.0] * 3

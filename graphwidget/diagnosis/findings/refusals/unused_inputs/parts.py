@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from graphwidget.diagnosis.findings.refusals.unused_inputs.below import below
+from graphwidget.diagnosis.fixes.in_place.handed_in import argument_of
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
@@ -31,19 +32,36 @@ class _Part(NamedTuple):
     whole: ast.expr
 
 
+class _Asked(NamedTuple):
+    """An expression whose value is the gradient of a single input, and that input."""
+
+    gradient: ast.expr
+    input: ast.expr
+
+
 def part_of_whole(
     record: Record, call: BackwardCall, asked: TensorRef | None, name: str | None, root: str, shown: str
 ) -> tuple[str, Place, tuple[Fix, ...]] | None:
     """Why the root does not lead to an input, the line that took that, and the fix; None: it is no such part."""
-    spot = at(call.place)
-    if spot is None or name is None or asked is None or not _leads_to_the_whole(call, asked):
+    if name is None or asked is None or not _leads_to_the_whole(call, asked):
         return None
-    text = Cells.of(record).text(spot[0])
-    part = _part(text, spot[1], name)
-    if part is None:
+    cells, spot = Cells.of(record), at(call.place)
+    text = cells.text(spot[0]) if spot is not None else ""
+    part = _part(text, spot[1], name) if spot is not None else None
+    asking = [*_asking(text, spot[1])] if part is not None and spot is not None else []
+    if part is None and spot is not None and call.place.stack:
+        helper, caller = syntax.function_at(text, spot[1]), call.place.stack[-1]
+        given = argument_of(cells, caller, helper, name) if helper is not None else None
+        returned = cells.statement(spot)
+        spot = at(caller)
+        text = cells.text(spot[0]) if spot is not None else ""
+        if spot is not None and helper is not None and given and _returns_a_gradient(returned):
+            part, shown = _part(text, spot[1], given), f"`{given}`"
+            asking = [*_asking_by(text, spot[1], helper[1], name)]
+    if part is None or spot is None:
         return None
     whole = ast.unparse(part.whole)
-    place = Place(call.place.cell, part.statement.lineno, syntax.line_text(text, part.statement.lineno))
+    place = Place(spot[0], part.statement.lineno, syntax.line_text(text, part.statement.lineno))
     line = f"{short(ast.unparse(part.statement))} ({where(place)})"
     said = (
         f"{line} takes {shown} out of `{whole}`: it is a tensor of its own. `{root}` was computed from `{whole}`, so a "
@@ -53,7 +71,7 @@ def part_of_whole(
         f"Ask for the gradient of `{whole}`, and take the same part of it. Or compute `{root}` from {shown}: take the "
         f"parts first, and give it what `torch.cat` joins of them."
     )
-    edits = tuple(edit for one in _asking(text, spot[1]) for edit in _of_the_whole(spot[0], text, one, whole))
+    edits = tuple(edit for one in asking for edit in _of_the_whole(spot[0], text, one, whole))
     return said, place, (Fix("differentiate_the_whole", advice, False, spot, edits=edits),)
 
 
@@ -99,33 +117,53 @@ def _taken_from(node: ast.expr) -> ast.expr | None:
     return called.value if isinstance(called, ast.Attribute) and called.attr in _TAKING else None
 
 
-def _asking(text: str, line: int) -> Iterator[ast.Subscript]:
-    """``torch.autograd.grad(u, t)[0]`` in the function of a line."""
-    inside = syntax.function_at(text, line)
-    tree = syntax.parse(text)
+def _around(text: str, line: int) -> Iterator[ast.AST]:
+    """The nodes of the function of a line, or of the code around all functions."""
+    inside, tree = syntax.function_at(text, line), syntax.parse(text)
     body = inside[1].body if inside is not None else tree.body if tree is not None else []
-    for node in (node for statement in body for node in ast.walk(statement)):
-        first = isinstance(node, ast.Subscript) and ast.unparse(node.slice) == "0"
-        if first and isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call):
-            if ast.unparse(node.value.func).endswith("autograd.grad") or ast.unparse(node.value.func) == "grad":
-                yield node
+    return (node for statement in body for node in ast.walk(statement))
 
 
-def _of_the_whole(cell: int, text: str, gradient: ast.Subscript, whole: str) -> text_edit.Edits:
+def _asking(text: str, line: int) -> Iterator[_Asked]:
+    """``torch.autograd.grad(u, t)[0]`` in the function of a line."""
+    return (asked for node in _around(text, line) if (asked := _asked(node)) is not None)
+
+
+def _asked(node: ast.AST) -> _Asked | None:
+    call = node.value if isinstance(node, ast.Subscript) and ast.unparse(node.slice) == "0" else None
+    if not isinstance(node, ast.Subscript) or not isinstance(call, ast.Call):
+        return None
+    name = ast.unparse(call.func)
+    given = [*call.args[1:2], *(one.value for one in call.keywords if one.arg == "inputs")]
+    asks = name.endswith("autograd.grad") or name == "grad"
+    return _Asked(node, given[0]) if asks and len(given) == 1 else None
+
+
+def _returns_a_gradient(statement: ast.stmt | None) -> bool:
+    """``return torch.autograd.grad(f, v)[0]``: what its function gives back is the gradient and nothing else."""
+    return isinstance(statement, ast.Return) and statement.value is not None and _asked(statement.value) is not None
+
+
+def _asking_by(text: str, line: int, helper: ast.FunctionDef, parameter: str) -> Iterator[_Asked]:
+    """``derivative(u, t)`` in the function of a line, for a `parameter` of a function that returns a gradient."""
+    names = [one.arg for one in (*helper.args.posonlyargs, *helper.args.args)]
+    at_position = names.index(parameter) - (names[0] in ("self", "cls")) if parameter in names else None
+    for node in _around(text, line):
+        if not isinstance(node, ast.Call) or syntax.last_name(ast.unparse(node.func)) != helper.name:
+            continue
+        given = [one.value for one in node.keywords if one.arg == parameter]
+        given += node.args[at_position:][:1] if at_position is not None else []
+        if len(given) == 1:
+            yield _Asked(node, given[0])
+
+
+def _of_the_whole(cell: int, text: str, asked: _Asked, whole: str) -> text_edit.Edits:
     """The part of the gradient of the whole, where a call asks for the gradient of a part of it."""
-    call = gradient.value
-    given = (
-        [*call.args[1:2], *(one.value for one in call.keywords if one.arg == "inputs")]
-        if isinstance(call, ast.Call)
-        else []
-    )
-    if len(given) != 1 or not isinstance(given[0], ast.Name):
-        return ()
-    part = _part(text, gradient.lineno, given[0].id)
+    part = _part(text, asked.gradient.lineno, asked.input.id) if isinstance(asked.input, ast.Name) else None
     if part is None or ast.unparse(part.whole) != whole:
         return ()
     behind = ast.unparse(part.value).removeprefix(whole)
     return (
-        *text_edit.replace_node(cell, text, given[0], whole),
-        *text_edit.insert_behind(cell, text, gradient, behind),
+        *text_edit.replace_node(cell, text, asked.input, whole),
+        *text_edit.insert_behind(cell, text, asked.gradient, behind),
     )

@@ -45,10 +45,11 @@ def _left_overs(record: Record) -> Iterator[_LeftOver]:
     for call in calls:
         given = _with_gradients(call)
         giving = next((before[leaf] for leaf in sorted(given) if leaf in before), None)
-        if giving is not None and _is_of_the_pass_before(giving, call) and _in_each_pass(calls, giving, call):
+        if giving is not None:
             leaves = tuple(leaf for leaf in map(local, call.reached) if before.get(leaf) is giving and leaf in given)
+            by_turns = _is_of_the_pass_before(giving, call) and _in_each_pass(calls, giving, call)
             step = _step_with_both(record, giving, call, leaves)
-            if step is not None:
+            if step is not None and (by_turns or _is_each_for_its_own(record, calls, giving, call)):
                 yield _LeftOver(giving, call, step, leaves)
         before.update({local(path): call for path in call.reached})
 
@@ -83,6 +84,18 @@ def _in_each_pass(calls: list[BackwardCall], giving: BackwardCall, adding: Backw
         and at(one.place) == at(adding.place)
         and (one.place.run, one.place.iteration) == (giving.place.run, giving.place.iteration)
         for one in calls
+    )
+
+
+def _is_each_for_its_own(record: Record, calls: list[BackwardCall], giving: BackwardCall, adding: BackwardCall) -> bool:
+    """Whether two calls are of a loop over optimizers: one line calls, and one line steps after each of its calls."""
+    of_line = [call for call in calls if at(call.place) == at(adding.place) and call.thread == adding.thread]
+    behind = {write.after_calls: at(write.place) for write in record.writes if write.optimizer}
+    steps = {behind.get(call.n + 1) for call in of_line}
+    return (
+        giving in of_line
+        and of_line.index(adding) == of_line.index(giving) + 1
+        and len(steps - {None}) == len(steps) == 1
     )
 
 
