@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from graphwidget.diagnosis.fixes.piles import holders
+from graphwidget.diagnosis.fixes.piles.carried import carried_names
 from graphwidget.diagnosis.reuse.passes.loops import ENOUGH, MANY, Line, iterations_below, lines_of
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.paths import local
@@ -174,7 +175,7 @@ def _of_line(
     for chain, groups in ((True, _chains(graph, chains)), (False, _containers(others, below))):
         for paths, held in groups:
             found.append((chain, paths, held, reachable(graph, (owner.node for owner in held))))
-    carried = holders.carried_names(record)
+    carried = carried_names(record)
     found.sort(key=lambda one: (one[0] and not carried.intersection(map(_last_name, one[1])), len(one[3])))
     for chain, paths, held, inside in found[:MOST]:
         left = inside - reported

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 
 from graphwidget.diagnosis.fixes.piles import holders
+from graphwidget.diagnosis.fixes.piles.reads import is_read, needed
 from graphwidget.diagnosis.no_graph.grad_mode.switched_on import switched_on
 from graphwidget.diagnosis.no_graph.measured import statement_of
 from graphwidget.diagnosis.reuse.passes.loops import ENOUGH, MANY
@@ -159,7 +160,7 @@ def _are_numbers(graph: Snapshot, owners: list[Owner]) -> bool:
 def _may_be_summed(record: Record, name: str) -> bool:
     """Whether a later call may run all losses of a list together: not if the program only reads their values."""
     last = last_name(name)
-    return not holders.is_read(record, last) or holders.needed(record, name, set())
+    return not is_read(record, last) or needed(record, name, set())
 
 
 def _finding(record: Record, path: str, owners: tuple[Owner, ...], inside: set[int], kept: int) -> Finding:
