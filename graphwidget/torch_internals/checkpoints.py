@@ -21,6 +21,7 @@ __all__ = [
     "first_difference",
     "formula_of_operator",
     "holder_at",
+    "in_reentrant_checkpoint",
     "is_reentrant_checkpoint",
     "recompute_context",
     "refuses_reentrant_checkpoints",
@@ -48,6 +49,14 @@ _CONSUMED = getattr(checkpoint, "_CONSUMED", None)  # torch 2.10 has no such mar
 def is_reentrant_checkpoint(forward: type) -> bool:
     """Whether a custom Function is the one that `checkpoint(use_reentrant=True)` applies."""
     return forward.__name__ == "CheckpointFunction" and forward.__module__ == "torch.utils.checkpoint"
+
+
+def in_reentrant_checkpoint(frame: types.FrameType | None) -> bool:
+    """Whether the forward of a re-entrant checkpoint is running in a frame, or in one that has called it."""
+    forward = checkpoint.CheckpointFunction.forward.__code__
+    while frame is not None and frame.f_code is not forward:
+        frame = frame.f_back
+    return frame is not None
 
 
 def refuses_reentrant_checkpoints() -> bool:

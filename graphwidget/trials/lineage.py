@@ -216,6 +216,7 @@ def _cuts(found: list[Mapping[str, Any]]) -> tuple[MeasuredCut, ...]:
             tuple(one["asked"]),
             tuple((name, twin) for name, twin in one["twins"]),
             _lines(one, "used_at"),
+            one["checkpointed"],
         )
         for one in found
     )

@@ -5,9 +5,12 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
+from graphwidget.capture.flow.twins import twins_now
 from graphwidget.model import MeasuredCut, TextLine
+from graphwidget.torch_internals.checkpoints import in_reentrant_checkpoint
 
 __all__ = ["MOST_BEHIND", "Behind", "Cut", "as_measured", "last_first", "taken"]
 
@@ -36,6 +39,12 @@ class Cut:
     last: int = 0  # the higher, the later it ran last
     twins: tuple[tuple[str, str], ...] = ()  # as in `MeasuredCut.twins`
     used_at: set[TextLine] = field(default_factory=set)
+    checkpointed: bool = False
+
+    def run_in(self, frame: FrameType) -> None:
+        """Note what is running around it."""
+        self.twins = twins_now(frame)
+        self.checkpointed = not self.grad_mode and in_reentrant_checkpoint(frame)
 
     def used_by(self, lines: tuple[TextLine, ...]) -> None:
         """Note that a call on these lines began at what was computed from it."""
@@ -90,4 +99,5 @@ def as_measured(cut: Cut, wanted: set[int], inputs: Iterable[Any] = ()) -> Measu
         asked,
         cut.twins,
         tuple(sorted(cut.used_at, key=repr)),
+        cut.checkpointed,
     )

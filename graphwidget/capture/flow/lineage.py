@@ -35,7 +35,6 @@ from graphwidget.capture.flow.nonfinite_steps import NonFiniteFlow
 from graphwidget.capture.flow.numbers import carrying, cuts_in, numbers_in
 from graphwidget.capture.flow.operands import held, is_index, is_parameter, leaves_behind, name_of, tensors_in
 from graphwidget.capture.flow.single_values import SingleValues
-from graphwidget.capture.flow.twins import twins_now
 from graphwidget.capture.flow.zero_gradients import ZeroFlow
 from graphwidget.model import FrozenModule, Lineage, TextLine
 
@@ -122,7 +121,7 @@ class LineageMode(TorchFunctionMode):
             {cut for one in tensors_in((outputs,)) for cut in cuts.get(one, ())}
             for cuts in (self._went_into, self._chose)
         )
-        fresh = self._fresh.reached(list(tensors_in((outputs,))))
+        fresh = list(self._fresh.reached(list(tensors_in((outputs,)))))
         for cut in (*values, *fresh):
             cut.used_by(self._lines())
         for cut in choices:
@@ -340,7 +339,7 @@ class LineageMode(TorchFunctionMode):
         cut = self._cuts.get(key)
         if cut is None:
             cut = Cut(lines, by, grad_mode or torch.is_grad_enabled(), into, () if grad_mode else self._grad_off)
-            cut.twins = twins_now(sys._getframe(1))
+            cut.run_in(sys._getframe(1))
             if len(self._cuts) < _MOST_CUTS:
                 self._cuts[key] = cut
         self._ran += 1

@@ -26,6 +26,7 @@ from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.model import BackwardCall, CellRun, Fix, FrozenModule, Lineage, MeasuredCut, Place, Record, TextLine
 
 __all__ = [
+    "CHECKPOINT",
     "TAKING",
     "causes",
     "cut_at",
@@ -40,6 +41,7 @@ __all__ = [
 # Operations of which the second result has no graph, and other names of operations that a line may use.
 _PAIRS = ("max", "min", "sort", "topk", "median", "kthvalue", "mode")
 _NUMBERS = ("item", "tolist", "numpy")
+CHECKPOINT = "checkpoint"  # as `Cut.by`: a re-entrant one, of which no input required grad
 TAKING = ("item", "tolist", "__float__", "__int__", "__index__", "__bool__", "numpy", "__array__")
 _WITHOUT_A_CUT = ("unfreeze", "find_the_cut")  # what is advised where no line left the graph
 _MOST = 3  # causes, of which each may be tried
@@ -126,6 +128,8 @@ def cut_at(record: Record, measured: MeasuredCut) -> Cut | None:
     found = list(statements(record, measured.lines))
     if (twin := called_at(measured, found)) is not None:
         return Cut(*twin, None, True, True, frozenset())
+    if (checkpointed := _in_checkpoint(record, measured)) is not None:
+        return checkpointed
     if measured.grad_mode:
         by = "indices" if measured.by in _PAIRS else _ALSO.get(measured.by, measured.by)
         return Cut(*found[0], by, None, True, True, frozenset()) if found else None
@@ -142,6 +146,15 @@ def cut_at(record: Record, measured: MeasuredCut) -> Cut | None:
     if in_forward and (cut is None or cut.around is None or applied_around(record, [(cut.run, cut.around)])[0]):
         return Cut(*applied[:2], APPLY, None, True, True, frozenset()) if applied is not None else None
     return cut._replace(kept=_kept(found)) if cut is not None and measured.used else cut
+
+
+def _in_checkpoint(record: Record, measured: MeasuredCut) -> Cut | None:
+    """The line that called a re-entrant checkpoint, where that is what switched grad mode off."""
+    switching = statements(record, measured.switched) if measured.checkpointed else iter(())
+    run, statement = next(switching, (None, None))
+    if run is None or statement is None or hasattr(statement, "body"):
+        return None
+    return Cut(run, statement, CHECKPOINT, None, True, True, frozenset())
 
 
 def _kept(found: list[tuple[CellRun, ast.stmt]]) -> Kept | None:

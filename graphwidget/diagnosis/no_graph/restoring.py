@@ -13,14 +13,16 @@ from graphwidget.diagnosis.no_graph.grad_mode.context_managers import not_put_ba
 from graphwidget.diagnosis.no_graph.grad_mode.left_early import left_early
 from graphwidget.diagnosis.no_graph.leaves import by_hand
 from graphwidget.diagnosis.no_graph.leaves.written import new_instead
-from graphwidget.diagnosis.no_graph.measured import TAKING, is_measured
+from graphwidget.diagnosis.no_graph.measured import CHECKPOINT, TAKING, is_measured
 from graphwidget.diagnosis.no_graph.numbers.round_trips import is_wider, with_torch
 from graphwidget.diagnosis.no_graph.origins import Cut, Kept
 from graphwidget.diagnosis.no_graph.twins import twin_fix
 from graphwidget.diagnosis.no_graph.values import Values
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.pytorch import grad_modes
+from graphwidget.diagnosis.source.pytorch.checkpoints import without_reentrance
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import place_of, short, source_line, where
 from graphwidget.model import INTO_A_LEAF, INTO_A_TENSOR, CellRun, Fix, Record
@@ -74,6 +76,8 @@ def cause_of(record: Record, cut: Cut) -> Cause:
     applied = applied_at(record, run, statement) if cut.by == APPLY else None
     if applied is not None:
         return Cause(applied.text, applied.fix, applied.place)
+    if cut.by == CHECKPOINT:
+        return _checkpointed(record, cut)
     if cut.around is not None:
         return _gradless(record, cut) if cut.kept is None else _kept(cut, cut.kept)
     if (
@@ -114,6 +118,28 @@ def cause_of(record: Record, cut: Cut) -> Cause:
     return Cause(
         text, Fix(CUTTING.get(cut.by, "differentiable_op"), sentence, works, line_of(place), edits=edits), place
     )
+
+
+def _checkpointed(record: Record, cut: Cut) -> Cause:
+    """Return the cause for a line that calls a re-entrant checkpoint of which no input required grad."""
+    run, statement = cut.run, cut.statement
+    place = place_of(run, statement.lineno)
+    calls = (one for one in ast.walk(statement) if isinstance(one, ast.Call))
+    called = [one for one in calls if source.last_name(ast.unparse(one.func)).startswith("checkpoint")][:1]
+    own = any(keyword.arg == "use_reentrant" for one in called for keyword in one.keywords)
+    given = [(one, edits) for one in Cells.of(record).latest if (edits := without_reentrance(one))]
+    edits, spot = (), place
+    if len(given) == 1 and not own:
+        edits, spot = given[0][1], place_of(given[0][0], given[0][1][0].start[0])
+    elif called:
+        edits = text_edit.with_argument(run.cell, run.source, called[0], "use_reentrant=False")
+    text = (
+        f"{short(ast.unparse(statement))} ({where(place)}) runs a re-entrant checkpoint: without a graph of what is "
+        "inside. That it has one is recorded only if a tensor that it is given requires grad, and none did, whatever "
+        "the parameters inside do."
+    )
+    words = f"Use `use_reentrant=False` ({where(spot)}): that records what the parameters inside need."
+    return Cause(text, Fix("use_reentrant_false", words, False, line_of(spot), edits=edits), spot)
 
 
 def _gradless(record: Record, cut: Cut) -> Cause:

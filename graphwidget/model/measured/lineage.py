@@ -69,6 +69,8 @@ class MeasuredCut:
         "rsample")``; of a method that has no such twin, an empty name. Also classes of which the second has it.
     used_at
         The lines of those backward calls.
+    checkpointed
+        Whether it ran inside of a re-entrant checkpoint, which switches grad mode off.
     """
 
     lines: tuple[TextLine, ...]
@@ -84,6 +86,7 @@ class MeasuredCut:
     asked: tuple[int, ...] = ()
     twins: tuple[tuple[str, str], ...] = ()
     used_at: tuple[TextLine, ...] = ()
+    checkpointed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
