@@ -54,6 +54,8 @@ def destroys(record: Record, fix: Fix, graph: Snapshot | None = None) -> str:
             continue  # a list of plain values
         if kind is None and change.how == "replaced" and _is_new(texts, change.path):
             continue
+        if fix.id == "save_for_backward" and not any(change.path in text for text in texts):
+            continue  # a new attribute of the context of a Function, which no other object shares
         if change.how == "replaced" and fix.id == "new_optimizer":
             continue  # the old one trains nothing
         if change.how == "replaced" and _is_new_local(Cells.of(record).texts, fix, change.path):

@@ -12,6 +12,7 @@ from graphwidget.diagnosis.findings.refusals.makers import CallText, calls
 from graphwidget.diagnosis.findings.refusals.user_code.context import REGISTERING, calls_of, miscalled, of_context
 from graphwidget.diagnosis.findings.refusals.user_code.operands import Operands, misfit
 from graphwidget.diagnosis.findings.refusals.user_code.taken_away import may_have_run_before, taken_away
+from graphwidget.diagnosis.fixes.kept_on_context import kept_on_context
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.pytorch.custom_functions import defined, functions
 from graphwidget.diagnosis.wording import at, described, place_of, root_name, short, where
@@ -100,7 +101,8 @@ def of_saved(failure: Failure) -> Finding | None:
         at_ = int(number[1]) if number is not None else -1
         given = saving[0].args
         name = ast.unparse(given[at_]) if 0 <= at_ < len(given) else None
-        shown, kind = f"`{name}`" if name else "what is no tensor", f", a {number[2]}" if number is not None else ""
+        kind = f", {'an' if number[2][0] in 'aeiou' else 'a'} {number[2]}" if number is not None else ""
+        shown = f"`{name}`" if name else "what is no tensor"
         place = place_of(one.run, saving[0].lineno)
         found = failure.finding(
             f"`{one.name}.forward` saves {shown}{kind}, as if it were a tensor.",
@@ -114,6 +116,7 @@ def of_saved(failure: Failure) -> Finding | None:
                 else "Keep it as an attribute of `ctx`.",
                 False,
                 at(place),
+                edits=kept_on_context(one, saving[0], at_) if name else (),
             ),
             tensor=name,
             cause=place,
