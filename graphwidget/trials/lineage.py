@@ -134,7 +134,7 @@ def _read(fields: Mapping[str, Any]) -> Lineage:
     zeros = tuple(MeasuredZeros(**{**one, "leaves": tuple(one["leaves"])}) for one in fields["zeros"])
     nonfinite = _nonfinite(one) if (one := fields["nonfinite"]) is not None else None
     made = tuple(MeasuredLeaf(one["call"], one["by"], _lines(one), _cuts(one["cuts"])) for one in fields["made"])
-    terms = tuple(MeasuredTerm(_lines(one), _cuts(one["cuts"])) for one in fields["terms"])
+    terms = tuple(MeasuredTerm(_lines(one), _cuts(one["cuts"]), one["number"]) for one in fields["terms"])
     late = tuple(MeasuredLate(one["input"], _lines(one, "used"), _lines(one, "told")) for one in fields["late"])
     return Lineage(
         fields["call"],

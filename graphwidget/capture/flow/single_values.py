@@ -42,11 +42,34 @@ Lines = Callable[[], tuple[TextLine, ...]]
 
 
 class _Term:
-    """A line that adds a value without a graph to one with a graph, and the cuts behind it."""
+    """A line that adds single values, of which some have no graph, and the cuts behind the first of these.
 
-    def __init__(self, cuts: Sequence[Cut]) -> None:
-        self.cuts = list(cuts)
-        self.used = self.whole = False  # whole: once both had a graph
+    The line may add up more than two. `whole`: once all of them had a graph. `numbers`: the places of those without
+    one in the sum, from 0; -1: not known.
+    """
+
+    def __init__(self) -> None:
+        self.cuts: tuple[Cut, ...] = ()
+        self.used = self._whole = self._lacks = False
+        self.numbers: set[int] = set()
+        self._count = 0  # of additions of the sum that the line is at
+        self._last: weakref.ref[Any] | None = None  # the result of the last one
+
+    @property
+    def whole(self) -> bool:
+        return self._whole or (self._last is not None and not self._lacks)
+
+    def add(self, given: Sequence[Any], result: Any, lost: Any = None) -> None:
+        """The line has added two values; `lost`: the one that had no graph."""
+        on_the_left = self._last is not None and given[0] is self._last()
+        if not (on_the_left or (self._last is not None and given[1] is self._last())):
+            self._whole, self._lacks, self._count = self.whole, False, 0
+        self._count += 1
+        if lost is not None:
+            self._lacks = True
+            begins = self._count == 1
+            self.numbers.add(self._count if lost is given[1] and (begins or on_the_left) else 0 if begins else -1)
+        self._last = weakref.ref(result)
 
 
 class SingleValues:
@@ -117,18 +140,19 @@ class SingleValues:
 
     def _note_term(self, lines: tuple[TextLine, ...], given: Sequence[Any], result: Any) -> None:
         lost = [one for one in given if not one.requires_grad]
-        known = self._terms.get(lines)
-        if not lost:
-            if known is not None:
-                known.whole = True
-            return
         others = [one for one in given if one.requires_grad]
+        if not lines or len(self._terms) >= _MOST_LINES:
+            return
+        if not lost:
+            self._terms.setdefault(lines, _Term()).add(given, result)
+            return
         cuts = self._behind(lost[0]).cuts if others and lost[0].numel() == others[0].numel() == 1 else ()
         same = self._detached.get(lost[0], lambda: None)()
-        if not cuts or not lines or same is others[0]:
+        if not cuts or same is others[0]:
             return
-        if known is None:
-            known = self._terms[lines] = _Term(cuts)
+        known = self._terms.setdefault(lines, _Term())
+        known.cuts = known.cuts or cuts
+        known.add(given, result, lost[0])
         self._put_in(result, (known,))
 
     def _put_in(self, result: Any, terms: Iterable[_Term]) -> None:
@@ -150,5 +174,10 @@ class SingleValues:
         """The lines that added a constant to what became the root of a call."""
         found = {lines: term for lines, term in self._terms.items() if term.used and not term.whole}
         return tuple(
-            MeasuredTerm(lines, tuple(as_measured(cut, set()) for cut in term.cuts)) for lines, term in found.items()
+            MeasuredTerm(
+                lines,
+                tuple(as_measured(cut, set()) for cut in term.cuts),
+                next(iter(term.numbers)) if len(term.numbers) == 1 else -1,
+            )
+            for lines, term in found.items()
         )

@@ -251,10 +251,13 @@ class MeasuredTerm:
         The lines of the addition, the innermost first. No call went through them with a graph for both.
     cuts
         What the value left the graph by.
+    number
+        Which of the values it is that the line adds up, from 0, in their order; -1: not known, or several are.
     """
 
     lines: tuple[TextLine, ...]
     cuts: tuple[MeasuredCut, ...]
+    number: int = -1
 
 
 @dataclass(frozen=True, slots=True)

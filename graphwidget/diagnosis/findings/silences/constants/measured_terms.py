@@ -77,6 +77,8 @@ def _of(record: Record, call: BackwardCall, place: Place, statement: ast.stmt, t
     own = set(syntax.targets(statement))  # ``loss = loss + penalty``
     added = [one.node for one in terms.addends(statement) if ast.unparse(one.node) not in own]
     added = [one for one in added if not isinstance(one, ast.Constant)]
+    if len(added) != 1 and 0 <= term.number < len(whole := terms.summands(statement)):
+        added = [whole[term.number]]
     beside = {name for name in own if added and name in syntax.paths_read(ast.Expr(added[0]))}
     # Of several terms it is not known which it is. What is made of the loss itself is a baseline of it.
     if not cuts or len(added) != 1 or beside or any(_is_said(cut, place, added[0]) for cut in cuts):

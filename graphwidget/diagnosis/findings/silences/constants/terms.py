@@ -21,7 +21,7 @@ from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.wording import at, opening, place_of, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Place, Record
 
-__all__ = ["Addend", "addends", "find"]
+__all__ = ["Addend", "addends", "find", "summands"]
 
 _SAID = ("data", "item", "detach", "float")  # a term that is all in one of these is meant as a constant
 _OF_A_FUNCTION = re.compile(r"^\w+:")
@@ -92,6 +92,13 @@ def _is_single(values: Values, spot: Spot) -> bool:
     copied = any("deepcopy" in run.source for run in values.runs)
     derived = any(f"({inside[0].name})" in run.source.replace(f"super({inside[0].name}", "") for run in values.runs)
     return len({(one.lineno, one.col_offset) for one in made}) == 1 and not copied and not derived
+
+
+def summands(statement: ast.stmt) -> list[ast.expr]:
+    """What an assignment adds up, in the order in which it does so; empty: it is no sum."""
+    value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Return)) else None
+    found = list(_terms(value)) if isinstance(value, ast.BinOp) else []
+    return found if len(found) > 1 else []
 
 
 def addends(statement: ast.stmt) -> Iterator[Addend]:
