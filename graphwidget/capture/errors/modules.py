@@ -52,6 +52,8 @@ def facts(message: str, frames: Sequence[FrameType], objects: Mapping[str, Any])
             found["inference"] = tuple(_inference_tensors(objects))
         if torch_messages.says(message, _NO_TENSOR):
             found["trainable"] = trainable.leaves(objects)
+        if torch_messages.says(message, torch_messages.NO_GRAD):
+            found["frozen"] = trainable.frozen(objects)
         if torch_messages.says(message, torch_messages.COPIED):
             found["computed"] = tuple(_computed_tensors(objects))
         if torch_messages.says(message, _CHECKPOINT):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ import torch
 from graphwidget import torch_internals as ti
 from graphwidget.capture.owners import reading
 
-__all__ = ["leaves", "modules"]
+__all__ = ["frozen", "leaves", "modules"]
 
 MOST = 5000  # modules visited
 MOST_LEAVES = 1000  # named
@@ -49,6 +50,36 @@ def _visit(path: str, module: Any, found: dict[str, bool], seen: list[int], abov
         return None
     found[path] = any(known)
     return found[path]
+
+
+def frozen(namespace: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return, for modules of which no parameter requires grad, path -> the names of their parameters, in their order.
+
+    They are looked for in variables, and in attributes of objects of the program's own classes.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    objects = [(name, value) for name, value in namespace.items() if isinstance(name, str) and name[:1] != "_"]
+    for name, value in objects[:MOST_LEAVES]:
+        if issubclass(type(value), torch.nn.Module):
+            modules = [(name, value)]
+        elif reading.is_own_class(type(value)):
+            modules = [(f"{name}.{key}", one) for key, one in reading.own_attributes(value).items()]
+        else:
+            continue
+        for path, one in modules:
+            named = dict(islice(_parameters("", one), MOST_LEAVES)) if issubclass(type(one), torch.nn.Module) else {}
+            if named and not any(map(ti.requires_grad, named.values())):
+                found[path] = tuple(named)
+    return found
+
+
+def _parameters(prefix: str, module: Any, deep: int = 0) -> Iterator[tuple[str, Any]]:
+    """Yield the parameters of a module with their names, in the order of ``named_parameters()``."""
+    own = reading.own_attributes(module)
+    yield from ((f"{prefix}{key}", one) for key, one in dict(own.get("_parameters") or {}).items() if one is not None)
+    for key, part in dict(own.get("_modules") or {}).items() if deep < MOST_DEEP * 2 else ():
+        if part is not None:
+            yield from _parameters(f"{prefix}{key}.", part, deep + 1)
 
 
 def leaves(namespace: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from graphwidget.diagnosis.no_graph.cause import Cause
+from graphwidget.diagnosis.no_graph.frozen_by_name import frozen_by_name
 from graphwidget.diagnosis.no_graph.origins import Origins
 from graphwidget.diagnosis.no_graph.values import Spot
 from graphwidget.diagnosis.source import syntax as source
@@ -69,6 +70,8 @@ def _without_parameters(origins: Origins, name: str) -> bool:
 
 def _unfreeze(origins: Origins, run: CellRun, one: ast.stmt, works: bool, what: str) -> Cause:
     """Offer to unfreeze it; if the program reads a gradient of an input, also say how that input can require grad."""
+    if (by_name := frozen_by_name(origins.values.scene.frozen, run, one)) is not None:
+        return by_name
     place, text = place_of(run, one.lineno), ast.unparse(one)
     edits = text_edit.replace_in(run.cell, run.source, one, "False", "True")
     asked, stepped = _gradients_of_inputs(origins), optimized(list(origins.values.runs))

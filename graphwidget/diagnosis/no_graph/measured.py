@@ -14,6 +14,7 @@ from graphwidget.diagnosis.fixes.rerun.once_only import each_time, keeps
 from graphwidget.diagnosis.no_graph.applied import APPLY, applied_around
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.cutting import CUTTING, NOT_DIFFERENTIABLE, cuts_in
+from graphwidget.diagnosis.no_graph.frozen_by_name import frozen_by_name
 from graphwidget.diagnosis.no_graph.leaves.unused_held import beside_the_optimizer
 from graphwidget.diagnosis.no_graph.origins import Cut, Kept
 from graphwidget.diagnosis.no_graph.twins import called_at
@@ -23,7 +24,18 @@ from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.pytorch import grad_modes
 from graphwidget.diagnosis.wording import UNNAMED, place_of, root_name, short, where
 from graphwidget.diagnosis.wording import at as line_of
-from graphwidget.model import BackwardCall, CellRun, Fix, FrozenModule, Lineage, MeasuredCut, Place, Record, TextLine
+from graphwidget.model import (
+    BackwardCall,
+    CellRun,
+    Fix,
+    FrozenModule,
+    Lineage,
+    MeasuredCut,
+    Place,
+    Record,
+    Scene,
+    TextLine,
+)
 
 __all__ = [
     "CHECKPOINT",
@@ -247,6 +259,9 @@ def _thaw(record: Record, call: BackwardCall, module: FrozenModule) -> Cause:
     text = f"No parameter of `{name}` that should train requires grad."
     place = None
     if froze is not None:
+        by_name = frozen_by_name(record.scenes.get(call.n, Scene()).frozen, *froze)
+        if by_name is not None:
+            return by_name
         place = place_of(froze[0], froze[1].lineno)
         text = (
             f"{short(ast.unparse(froze[1]))} ({where(place)}) froze `{name}`, and its parameters did not require grad "

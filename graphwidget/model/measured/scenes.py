@@ -187,6 +187,9 @@ class Scene:
     trainable
         The leaf tensors that require grad, by all their paths, with their shapes. Only of errors about gradients that
         the backward of a custom Function returns.
+    frozen
+        Path of a module in sight -> the names of its parameters, in their order, where none of them requires grad. Only
+        of errors about roots without a graph.
     within
         The module in whose code, which is not the user's own, an error of a cell was raised. None: in no such module.
     inside_functions
@@ -210,6 +213,7 @@ class Scene:
     inference_mode: bool = False
     refused: Value | None = None
     trainable: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    frozen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     inside_functions: tuple[UsedInside, ...] = ()
     within: RunningModule | None = None
     copied: tuple[CopiedTensor, ...] = ()
