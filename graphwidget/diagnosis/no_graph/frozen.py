@@ -40,6 +40,8 @@ def frozen_modules(origins: Origins, names: list[str]) -> Cause:
             return Cause(text, Fix("find_the_cut", words, False), None)
         words = "Make each tensor that should train an `nn.Parameter`: buffers and tensors in a list are no parameters."
         return Cause(f"`{name}` has no parameter that requires grad.", Fix("unfreeze", words, False), None)
+    if not lines and (by_name := _by_name(origins)) is not None:
+        return by_name
     if not lines:
         text = f"No parameter of `{name}` requires grad."
         return Cause(text, Fix("unfreeze", f"Let what should train in `{name}` require grad.", False), None)
@@ -48,6 +50,18 @@ def frozen_modules(origins: Origins, names: list[str]) -> Cause:
     return _unfreeze(
         origins, run, one, alone and origins.values.freezes_all(one, outer), f"no parameter of `{name}` requires grad."
     )
+
+
+def _by_name(origins: Origins) -> Cause | None:
+    """``p.requires_grad = name.startswith("fc")``: a line that is no plain one which freezes."""
+    for run in reversed(origins.values.runs):
+        for node in source.nodes_of(run.source):
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            if any(isinstance(one, ast.Attribute) and one.attr == "requires_grad" for one in targets):
+                assert isinstance(node, ast.Assign)
+                if (found := frozen_by_name(origins.values.scene.frozen, run, node)) is not None:
+                    return found
+    return None
 
 
 def all_in_sight(origins: Origins) -> list[str]:

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from graphwidget.diagnosis.findings.refusals.unused_inputs.below import below
-from graphwidget.diagnosis.fixes.in_place.handed_in import argument_of
 from graphwidget.diagnosis.source import syntax
-from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.cells import Cells, Spot
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.wording import at, short, where
 from graphwidget.model import BackwardCall, Fix, Place, Record, TensorRef
@@ -46,19 +45,19 @@ def part_of_whole(
     if name is None or asked is None or not _leads_to_the_whole(call, asked):
         return None
     cells, spot = Cells.of(record), at(call.place)
-    text = cells.text(spot[0]) if spot is not None else ""
-    part = _part(text, spot[1], name) if spot is not None else None
-    asking = [*_asking(text, spot[1])] if part is not None and spot is not None else []
-    if part is None and spot is not None and call.place.stack:
-        helper, caller = syntax.function_at(text, spot[1]), call.place.stack[-1]
-        given = argument_of(cells, caller, helper, name) if helper is not None else None
-        returned = cells.statement(spot)
-        spot = at(caller)
-        text = cells.text(spot[0]) if spot is not None else ""
-        if spot is not None and helper is not None and given and _returns_a_gradient(returned):
-            part, shown = _part(text, spot[1], given), f"`{given}`"
-            asking = [*_asking_by(text, spot[1], helper[1], name)]
-    if part is None or spot is None:
+    if spot is None:
+        return None
+    text = cells.text(spot[0])
+    part, asking = _part(text, spot[1], name), [*_asking(text, spot[1])]
+    helper = syntax.function_at(text, spot[1]) if part is None else None
+    caller = at(call.place.stack[-1]) if helper is not None and call.place.stack else None
+    if helper is not None and caller is not None and _returns_a_gradient(cells.statement(spot)):
+        spot, text = caller, cells.text(caller[0])
+        asking = [*_asking_by(text, spot[1], helper[1], name)]
+        found = ((one, _part(text, caller[1], one)) for one in _inputs_at(cells, caller, asking))
+        name, part = next((pair for pair in found if pair[1] is not None), (name, None))
+        shown = f"`{name}`"
+    if part is None:
         return None
     whole = ast.unparse(part.whole)
     place = Place(spot[0], part.statement.lineno, syntax.line_text(text, part.statement.lineno))
@@ -115,6 +114,15 @@ def _taken_from(node: ast.expr) -> ast.expr | None:
         return node.value
     called = node.func if isinstance(node, ast.Call) else None
     return called.value if isinstance(called, ast.Attribute) and called.attr in _TAKING else None
+
+
+def _inputs_at(cells: Cells, spot: Spot, asking: list[_Asked]) -> Iterator[str]:
+    """The variables whose gradients a statement asks for, in the order in which it does."""
+    statement = cells.statement(spot)
+    inside = {id(node) for node in ast.walk(statement)} if statement is not None else set()
+    for one in sorted(asking, key=lambda one: (one.gradient.end_lineno or 0, one.gradient.end_col_offset or 0)):
+        if id(one.gradient) in inside and isinstance(one.input, ast.Name):
+            yield one.input.id
 
 
 def _around(text: str, line: int) -> Iterator[ast.AST]:

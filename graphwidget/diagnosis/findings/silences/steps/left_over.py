@@ -43,7 +43,7 @@ def _left_overs(record: Record) -> Iterator[_LeftOver]:
     calls = [call for call in record.calls if call.api == "backward" and call.result == "ok"]
     before: dict[str, BackwardCall] = {}  # leaf -> the last call that gave it a gradient
     for call in calls:
-        given = _with_gradients(call)
+        given = _with_gradients(record, call)
         giving = next((before[leaf] for leaf in sorted(given) if leaf in before), None)
         if giving is not None:
             leaves = tuple(leaf for leaf in map(local, call.reached) if before.get(leaf) is giving and leaf in given)
@@ -54,9 +54,13 @@ def _left_overs(record: Record) -> Iterator[_LeftOver]:
         before.update({local(path): call for path in call.reached})
 
 
-def _with_gradients(call: BackwardCall) -> set[str]:
-    """The leaves that had a gradient before a call that reached them."""
+def _with_gradients(record: Record, call: BackwardCall) -> set[str]:
+    """The leaves that had a gradient before a call that reached them: as seen before it, or as it added to one."""
     graph = call.graph
+    if graph is None:
+        added = (one for one in record.writes if one.after_calls == call.n + 1 and at(one.place) == at(call.place))
+        paths = {local(path) for one in added if not one.optimizer for path in one.paths}
+        return {leaf for leaf in map(local, call.reached) if f"{leaf}.grad" in paths}
     leaves = graph.leaves.items() if graph is not None else ()
     had = {
         local(path)
