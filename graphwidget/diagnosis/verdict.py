@@ -25,8 +25,8 @@ def verdict(record: Record, findings: Iterable[Finding]) -> Verdict:
     refused = [run for run in inside if run.error not in failed]
     outside = [run for run in runs if run not in inside]
     others = [finding for finding in found if finding.call is None and not finding.unexplained]
-    places = {finding.failed_at or finding.made_at for finding in others} - {None}
-    settled = {_same(run) for run in runs if run.error_place in places}
+    spots = {place.spot for one in others if (place := one.failed_at or one.made_at) is not None} - {""}
+    settled = {_same(run) for run in runs if run.error_place is not None and run.error_place.spot in spots}
     open_: dict[object, CellRun] = {}
     other: dict[object, CellRun] = {}
     for run in (*refused, *outside):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from graphwidget.diagnosis.findings.failure import Failure
+from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.paths import is_code
 from graphwidget.diagnosis.wording import listed, names, short
@@ -53,27 +54,35 @@ def of_copy(failure: Failure) -> Finding:
         failure.fix(
             "detach",
             f"Cut {'them' if len(found) > 1 else 'it'} off first: " + ", ".join(f"`{one}`" for one in cut) + ".",
-            failure.preceded_by(cut),
+            failure.preceded_by([line for path, one in zip(found, cut) for line in _if_there(failure, path, one)]),
             verified=not failure.before_a_backward,
             price="No gradient flows back through it from then on.",
         )
         if simple
         else values
-        or failure.fix(
-            "copy_weights",
-            "Copy only the weights: make a new object and `load_state_dict` the old one's `state_dict()`. Or let go of "
-            "what was computed before the copy, if nothing reads it any more.",
-        )
+    )
+    weights = failure.fix(
+        "copy_weights",
+        "Copy only the weights: make a new object and `load_state_dict` the old one's `state_dict()`. Or let go of "
+        "what was computed before the copy, if nothing reads it any more.",
     )
     by = "" if copies else f" {short(failure.text)} makes such a copy."
     return failure.finding(
         f"{shown} {'have' if len(found) > 1 else 'has'} a graph, and graphs are not copied.",
         f"{shown} {'were' if len(found) > 1 else 'was'} computed{made}. Only leaves can be copied by `deepcopy`.{by}",
-        fix,
+        *filter(None, (fix, weights if fix is None or is_module else None)),
         tensor=found[0] if len(found) == 1 else None,
         nodes=list(nodes.values()),
         names=found,
     )
+
+
+def _if_there(failure: Failure, path: str, line: str) -> list[str]:
+    """A line that detaches an attribute, where it is there: one that begins as None may be copied before."""
+    texts = (run.source for run in failure.record.runs.values())
+    made = (one for text in texts for one, _ in syntax.assigned_as(text, syntax.last_name(path)))
+    begins = any(ast.unparse(syntax.given(one)) == "None" for one in made)
+    return [f"if {path} is not None:", f"    {line}"] if begins else [line]
 
 
 def _measured(failure: Failure, whole: str | None) -> list[CopiedTensor]:

@@ -95,10 +95,15 @@ def _is_single(values: Values, spot: Spot) -> bool:
 
 
 def summands(statement: ast.stmt) -> list[ast.expr]:
-    """What an assignment adds up, in the order in which it does so; empty: it is no sum."""
+    """What an assignment adds up, in the order in which it does so; empty: it is no sum, or it takes something away.
+
+    What is taken away may be a baseline.
+    """
     value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Return)) else None
     found = list(_terms(value)) if isinstance(value, ast.BinOp) else []
-    return found if len(found) > 1 else []
+    inside = {id(node) for one in found for node in ast.walk(one)}
+    between = [node for node in ast.walk(value) if id(node) not in inside] if value is not None else []
+    return found if len(found) > 1 and not any(isinstance(node, ast.Sub) for node in between) else []
 
 
 def addends(statement: ast.stmt) -> Iterator[Addend]:
