@@ -125,14 +125,11 @@ def _checkpointed(record: Record, cut: Cut) -> Cause:
     run, statement = cut.run, cut.statement
     place = place_of(run, statement.lineno)
     calls = (one for one in ast.walk(statement) if isinstance(one, ast.Call))
-    called = [one for one in calls if source.last_name(ast.unparse(one.func)).startswith("checkpoint")][:1]
-    own = any(keyword.arg == "use_reentrant" for one in called for keyword in one.keywords)
-    given = [(one, edits) for one in Cells.of(record).latest if (edits := without_reentrance(one))]
-    edits, spot = (), place
-    if len(given) == 1 and not own:
-        edits, spot = given[0][1], place_of(given[0][0], given[0][1][0].start[0])
-    elif called:
-        edits = text_edit.with_argument(run.cell, run.source, called[0], "use_reentrant=False")
+    called = [(run, one) for one in calls if source.last_name(ast.unparse(one.func)).startswith("checkpoint")]
+    latest = Cells.of(record).latest
+    edits = without_reentrance(latest, called)
+    asking = next((one for one in latest if not called and edits and one.cell == edits[0].cell), None)
+    spot = place_of(asking, edits[0].start[0]) if asking is not None else place
     text = (
         f"{short(ast.unparse(statement))} ({where(place)}) runs a re-entrant checkpoint: without a graph of what is "
         "inside. That it has one is recorded only if a tensor that it is given requires grad, and none did, whatever "

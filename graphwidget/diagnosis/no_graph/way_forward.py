@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from graphwidget.diagnosis.no_graph.cutting import cuts_in, is_gradient_without_graph, is_scored, outside_of_cuts
-from graphwidget.diagnosis.no_graph.measured import cut_at, place_at
+from graphwidget.diagnosis.no_graph.measured import CHECKPOINT, cut_at, place_at
 from graphwidget.diagnosis.no_graph.origins import Cut
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
@@ -50,6 +50,7 @@ _WHY = {
     "numpy": "`numpy` makes an array",
     "tensor": "`torch.tensor` copies the values into a new tensor, without a graph",
     "indices": "indices have no derivative",
+    CHECKPOINT: "a re-entrant checkpoint records nothing where no tensor that it is given requires grad",
 }
 
 

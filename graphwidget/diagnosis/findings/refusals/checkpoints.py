@@ -17,6 +17,7 @@ from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.dataflow.reached import reached
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
+from graphwidget.diagnosis.source.pytorch.checkpoints import without_reentrance
 from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene, torch_messages
 
@@ -417,10 +418,6 @@ def reentrant(record: Record) -> list[CallText]:
 
 def not_reentrant(record: Record, found: list[CallText]) -> Fix:
     """The same calls without re-entrance."""
-    edits: Edits = tuple(
-        edit
-        for one in found
-        for edit in text_edit.with_argument(one.run.cell, one.run.source, one.call, "use_reentrant=False")
-    )
+    edits = without_reentrance(Cells.of(record).latest, [(one.run, one.call) for one in found])
     spot = at(place_of(found[0].run, found[0].call.lineno)) if found else None
     return Fix("use_reentrant_false", "Pass `use_reentrant=False`: it works with all calls.", False, spot, edits=edits)

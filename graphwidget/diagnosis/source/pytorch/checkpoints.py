@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.edits import text_edit
 from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.model import CellRun
 
-__all__ = ["reentrance", "without_reentrance"]
+__all__ = ["without_reentrance"]
 
 _OPTION = "use_reentrant"
 
 
-def reentrance(run: CellRun) -> list[ast.expr]:
-    """What a text gives the option that is not known to be False, wherever it stands.
+def without_reentrance(runs: Iterable[CellRun], calls: Iterable[tuple[CellRun, ast.Call]] = ()) -> Edits:
+    """Edits after which no text asks for re-entrance.
 
-    As a keyword, a default of it (``kwargs.setdefault("use_reentrant", True)``), or an entry of a dict.
+    The option may be a keyword, a default (``kwargs.setdefault("use_reentrant", True)``), or an entry of a dict.
+
+    Parameters
+    ----------
+    calls
+        Calls of checkpoints, each with the text that it is in: those that leave the option out get it.
     """
-    return [value for node in syntax.nodes_of(run.source) for value in _given(node) if ast.unparse(value) != "False"]
-
-
-def without_reentrance(run: CellRun) -> Edits:
-    """Edits of a text after which each option that it gives is False."""
-    given = reentrance(run)
-    return tuple(edit for one in given for edit in text_edit.replace_node(run.cell, run.source, one, "False"))
+    edits: Edits = ()
+    for run in runs:
+        asked = (value for node in syntax.nodes_of(run.source) for value in _given(node))
+        for value in asked:
+            if ast.unparse(value) != "False":
+                edits += text_edit.replace_node(run.cell, run.source, value, "False")
+    for run, call in calls:
+        if not any(one.arg in (_OPTION, None) for one in call.keywords):
+            edits += text_edit.with_argument(run.cell, run.source, call, f"{_OPTION}=False")
+    return edits
 
 
 def _given(node: ast.AST) -> Iterator[ast.expr]:
