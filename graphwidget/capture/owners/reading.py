@@ -6,6 +6,7 @@ Types are known by their MRO, never by `isinstance`, which asks `__class__`. Con
 
 from __future__ import annotations
 
+import collections
 import functools
 import keyword
 import sys
@@ -41,6 +42,7 @@ REGISTRIES = ("_parameters", "_buffers", "_modules")
 HELD_BY_FRAME_AND_US = 3  # references to a dict of locals: the frame's, ours and the argument of getrefcount
 CO_OPTIMIZED = 0x1  # a function's frame: its locals are not a namespace
 READABLE_DUNDERS = frozenset({"__self__", "__func__", "__wrapped__"})
+_FIELD = type(collections.namedtuple("_Pair", "one").one)  # type: ignore[attr-defined]  # reads one element
 _mro = type.__dict__["__mro__"].__get__
 _module = type.__dict__["__module__"].__get__
 
@@ -99,7 +101,7 @@ def own_attributes(o: Any) -> dict[str, Any]:
 
 
 def attribute(o: Any, name: str) -> Any:
-    """Return `o.name` if it is stored in the object, in a slot, or in a module's registries; else None."""
+    """Return `o.name` if it is stored in the object, a slot, a module's registries or a named tuple; else None."""
     own = own_attributes(o)
     if name in own:
         return own[name]
@@ -108,7 +110,7 @@ def attribute(o: Any, name: str) -> Any:
         if type(entries) is dict and name in entries:
             return entries[name]
     slot = static_attribute(type(o), name)
-    if type(slot) is types.MemberDescriptorType:
+    if type(slot) in (types.MemberDescriptorType, _FIELD):
         try:
             return slot.__get__(o)
         except AttributeError:

@@ -131,3 +131,17 @@ def test_a_field_that_nothing_can_be_assigned_to_is_read_as_a_copy() -> None:
     assert found.fixes[0].edit == ("- return canvas.light * alpha", "+ return canvas.light.clone() * alpha")
     assert found.cause is not None
     assert not findings_of(text_edit.apply(FOLD, found.fixes[0].edits), drawn)
+
+
+def test_a_field_of_a_named_tuple_is_known_by_the_line_that_writes_to_it() -> None:
+    states = (
+        "from typing import NamedTuple\nclass State(NamedTuple):\n    pos: torch.Tensor\n    vel: torch.Tensor\n"
+        "k = torch.tensor(1.0, requires_grad=True)\n"
+        "def energy(s):\n    return (k * s.pos ** 2).sum() + s.vel.pow(2).sum()\n"
+        "def push(s):\n    s.vel.add_(-0.1 * k * s.pos)\n    return s\n"
+    )
+    run = "s = State(torch.ones(3), torch.zeros(3) * k)\nall_of_it = energy(s) + energy(push(s))\nall_of_it.backward()"
+    (found,) = findings_of(states, run)
+    assert found.modified_at is not None and (found.modified_at.cell, found.modified_at.line) == (1, 9)
+    assert "s.vel.clone().pow(2)" in found.fixes[0].edit[1]
+    assert not findings_of(text_edit.apply(states, found.fixes[0].edits), run)
