@@ -261,7 +261,7 @@ _BUILT_AFTER: Ladder = (
     ),
     Rung(
         lambda case: not case.reuse.starved and case.setting.made_in_same_pass,
-        (recompute.propose, detach.propose),
+        (recompute.propose, recompute.or_cut),
         "What one pass made and later passes use is a cache: each pass should compute it.",
     ),
     Rung(
@@ -296,7 +296,7 @@ _BUILT_AFTER: Ladder = (
     ),
     Rung(
         lambda case: case.stepped,
-        (recompute.propose, detach.propose),
+        (recompute.propose, recompute.or_cut),
         "After a step the old part is out of date, and a cut would take gradients from it.",
     ),
     Rung(

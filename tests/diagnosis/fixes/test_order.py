@@ -58,7 +58,7 @@ def case(**facts):
         ({"built_after": True, "carried_state": True, "made_in_same_pass": True}, [detach]),
         ({"built_after": True, "stepped": True}, [detach, recompute]),
         ({"built_after": True, "stepped": True, "exclusive_leaves": {1}}, [detach, recompute]),
-        ({"built_after": True, "made_in_same_pass": True}, [recompute, detach]),
+        ({"built_after": True, "made_in_same_pass": True}, [recompute, recompute.or_cut]),
         (
             {"built_after": True, "made_in_same_pass": True, "filled_before_the_passes": True},
             [detach, recompute],

@@ -23,11 +23,15 @@ from graphwidget.diagnosis.wording import at
 from graphwidget.engine import forecast as engine
 from graphwidget.engine.what_if import anything_stale, bytes_held, cut, reachable, with_nodes_held, with_nothing_stale
 from graphwidget.model import BackwardCall, Forecast, Place, Snapshot
+from graphwidget.model.views import VIEWS
 
 __all__ = ["Case", "kept_bytes", "simulate"]
 
-_VIEWS = {"TBackward0", "TransposeBackward0", "PermuteBackward0", "ViewBackward0", "UnsqueezeBackward0"}
 _DRAWING = ("sample", "choice", "choices")
+
+
+def _is_view(node: str) -> bool:
+    return node.split("Backward")[0].lower() in VIEWS
 
 
 def simulate(graph: Snapshot, call: BackwardCall) -> Forecast:
@@ -352,11 +356,25 @@ class Case:
         if any(one.carried_state or one.made_in_same_pass for one in (self.setting, self.inner)):
             return False
         graph, inside = reuse.graph, reachable(reuse.graph, reuse.boundary)
-        leaves = [graph.leaves[i] for i in inside if i in graph.leaves]
         by_module = any(graph.module_of(i) is not None for i in inside if i not in graph.leaves)
-        if by_module or not leaves or not all(any(step.is_to(leaf) for step in reuse.steps_between) for leaf in leaves):
+        if by_module or not self._all_leaves_are_stepped:
             return False
         return reuse.steps_modified_the_old_part or not self._is_computed_anew
+
+    @property
+    def is_of_old_weights(self) -> bool:
+        """Whether what one pass made stands for what later ones would compute of leaves that steps have changed.
+
+        ``if not hasattr(self, "W_inverse"): self.W_inverse = W.inverse()``: detached, it inverts no weight any more.
+        """
+        return self.stepped and self._all_leaves_are_stepped and not self._is_computed_anew
+
+    @cached_property
+    def _all_leaves_are_stepped(self) -> bool:
+        reuse = self.reuse
+        inside = reachable(reuse.graph, reuse.boundary)
+        leaves = [leaf for index, leaf in reuse.graph.leaves.items() if index in inside]
+        return bool(leaves) and all(any(step.is_to(leaf) for step in reuse.steps_between) for leaf in leaves)
 
     @property
     def _is_computed_anew(self) -> bool:
@@ -373,9 +391,10 @@ class Case:
         for leaf in inside & leaves:
             found = [*users.get(leaf, ())]
             for user in found:  # it grows
-                if graph.name_of(user) in _VIEWS:
+                if _is_view(graph.name_of(user)):
                     found += users.get(user, ())
-            then, now = ({graph.name_of(i) for i in found if (i in inside) is old} - _VIEWS for old in (True, False))
+            reading = [i for i in found if not _is_view(graph.name_of(i))]
+            then, now = ({graph.name_of(i) for i in reading if (i in inside) is old} for old in (True, False))
             if then <= now:
                 return True
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from graphwidget.diagnosis.fixes.rerun.rerun import Rerun
-from graphwidget.diagnosis.fixes.second_backward import earlier_call
+from graphwidget.diagnosis.fixes.second_backward import detach, earlier_call
 from graphwidget.diagnosis.fixes.second_backward.case import Case
 from graphwidget.diagnosis.reuse.carrier import Carrier
 from graphwidget.diagnosis.source import syntax
@@ -31,6 +31,12 @@ def propose(case: Case) -> Fix | None:
         price=_PRICE,
         edits=plan.edits,
     )
+
+
+def or_cut(case: Case) -> Fix | None:
+    """Cut between passes what one of them made; None where it is out of date, and can be computed again."""
+    again = propose(case) if case.is_of_old_weights else None
+    return detach.propose(case) if again is None or not again.edits else None
 
 
 def _behind_the_step(case: Case) -> Rerun | None:

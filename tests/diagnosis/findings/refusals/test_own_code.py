@@ -3,6 +3,8 @@
 import pytest
 from told import findings_of
 
+from graphwidget.diagnosis.source.edits import text_edit
+
 X = "x = torch.ones(4, 3, requires_grad=True)\nnet = nn.Linear(3, 2)"
 
 
@@ -142,3 +144,16 @@ def test_what_a_backward_takes_and_uses_in_one_is_told_without_an_edit() -> None
 def test_a_first_backward_that_fails_took_nothing_away() -> None:
     one = function("ctx.cache = None\nreturn x * x", "doubled, = ctx.cache\nctx.cache = None\nreturn g * doubled")
     assert "takes `ctx.cache` away" not in only(one, "F.apply(x).sum().backward()").text
+
+
+def test_a_backward_that_takes_too_few_gradients_gets_names_for_the_others():
+    least = (
+        "class Least(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+        "        values, index = x.min(1)\n        ctx.save_for_backward(x, index)\n        return values, index\n"
+        "    @staticmethod\n    def backward(ctx, grad):\n        x, index = ctx.saved_tensors\n"
+        "        return torch.zeros_like(x).scatter(1, index[:, None], grad[:, None])\n"
+    )
+    run = "w = torch.rand(3, 2, requires_grad=True)\nvalues, index = Least.apply(w)\nvalues.sum().backward()"
+    (found,) = findings_of(least, run)
+    assert found.fixes[0].edit == ("- def backward(ctx, grad):", "+ def backward(ctx, grad, grad_index):")
+    assert not findings_of(text_edit.apply(least, found.fixes[0].edits), run, "assert w.grad.sum() == 3")

@@ -11,6 +11,8 @@ from graphwidget.diagnosis.findings.refusals.makers import CallText, calls
 from graphwidget.diagnosis.findings.refusals.user_code.operands import Misfit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.edits import text_edit
+from graphwidget.diagnosis.source.edits.text_edit import Edits
 from graphwidget.diagnosis.source.pytorch.custom_functions import FunctionText
 from graphwidget.diagnosis.wording import names, place_of, where
 from graphwidget.model import CellRun, Place, Record
@@ -99,6 +101,7 @@ class Miscalled(NamedTuple):
     place: Place | None
     registered: Place | None
     wants: str
+    edits: Edits = ()
 
 
 def miscalled(record: Record, message: str, made: list[FunctionText]) -> Miscalled | None:
@@ -112,7 +115,8 @@ def miscalled(record: Record, message: str, made: list[FunctionText]) -> Miscall
         one = next((one for one in made if one.backward is not None and f"{one.name}.{last}" in name), None)
         if one is None or one.backward is None:
             return None
-        return Miscalled(f"{one.name}.{last}", place_of(one.run, one.backward.lineno), None, _gradients(found))
+        defining = place_of(one.run, one.backward.lineno)
+        return Miscalled(f"{one.name}.{last}", defining, None, _gradients(found), _with_more(one, found))
     registering = [one for one in calls(record, *REGISTERING) if _registers(one, last)]
     if len(registering) != 1:
         return None
@@ -122,6 +126,23 @@ def miscalled(record: Record, message: str, made: list[FunctionText]) -> Miscall
     place = place_of(defined[0], defined[1].lineno) if defined is not None else None
     registered = place_of(one_call.run, one_call.call.lineno)
     return Miscalled(last, place or registered, registered, _listed(given))
+
+
+def _with_more(function: FunctionText, found: re.Match[str]) -> Edits:
+    """``backward(ctx, grad_dist, grad_index)`` for one that takes the gradient of the first output only."""
+    taken, results = function.backward.args if function.backward is not None else None, function.results
+    if taken is None or not taken.args or not found["given"] or taken.vararg or taken.kwonlyargs or taken.defaults:
+        return ()
+    lacking = int(found["given"]) - len(taken.args)
+    outputs = results[0].value.elts if len(results) == 1 and isinstance(results[0].value, ast.Tuple) else []
+    if not 0 < lacking <= len(outputs):
+        return ()
+    known = {node.id for node in ast.walk(function.made) if isinstance(node, ast.Name)}
+    names = [f"grad_{ast.unparse(one)}" for one in outputs[-lacking:]]
+    if not all(one.isidentifier() and one not in known for one in names):
+        return ()
+    more = "".join(f", {one}" for one in names)
+    return text_edit.insert_behind(function.run.cell, function.run.source, taken.args[-1], more)
 
 
 def _gradients(found: re.Match[str]) -> str:

@@ -187,7 +187,7 @@ def _miscalled(record: Record, call: BackwardCall, caught: bool) -> Finding | No
         failed_at=call.place,
         cause=one.place,
         names=(one.name.split(".")[0].strip("<>"),),
-        fixes=(Fix("mend_the_code", f"Let it take that: {one.wants}.", False, at(one.place)),),
+        fixes=(Fix("mend_the_code", f"Let it take that: {one.wants}.", False, at(one.place), edits=one.edits),),
     )
 
 
