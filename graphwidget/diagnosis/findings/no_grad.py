@@ -43,6 +43,8 @@ def explain(record: Record, call: BackwardCall) -> Finding:
     if found is None:
         numbers = taken_out(record, call, in_text)
         found = [numbers] if numbers else measured.causes(record, call, in_text, lambda c: cause_of(record, c))
+        if in_text.fix.id == "create_graph" and in_text not in found:
+            found = [in_text, *found[: measured.MOST - 1]]  # that the call built no graph was recorded
     elif record.lineage is not None and record.lineage.call == call.n and record.lineage.idle is not None:
         found = [with_what_is_held(record, record.lineage.idle, _quoted(name), one) for one in found]
     cause = found[0]

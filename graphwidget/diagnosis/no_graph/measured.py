@@ -39,6 +39,7 @@ from graphwidget.model import (
 
 __all__ = [
     "CHECKPOINT",
+    "MOST",
     "TAKING",
     "causes",
     "cut_at",
@@ -56,7 +57,7 @@ _NUMBERS = ("item", "tolist", "numpy")
 CHECKPOINT = "checkpoint"  # as `Cut.by`: a re-entrant one, of which no input required grad
 TAKING = ("item", "tolist", "__float__", "__int__", "__index__", "__bool__", "numpy", "__array__")
 _WITHOUT_A_CUT = ("unfreeze", "find_the_cut")  # what is advised where no line left the graph
-_MOST = 3  # causes, of which each may be tried
+MOST = 3  # causes, of which each may be tried
 _ALSO = {"__float__": "item", "__int__": "item", "as_tensor": "tensor"}
 
 
@@ -96,7 +97,7 @@ def causes(record: Record, call: BackwardCall, found: Cause, cause_of: Callable[
     made = [*{_key(cut): cause_of(cut._replace(alone=len(cuts) == 1)) for cut in cuts}.values()]
     if confirmed:
         made = [found, *(one for one in made if one.fix.edits and one.fix.edits != found.fix.edits)]
-    return (made or [found])[:_MOST]
+    return (made or [found])[:MOST]
 
 
 def _key(cut: Cut) -> tuple[int, int, str]:

@@ -86,6 +86,8 @@ def _below(values: Values, node: ast.expr, spot: Spot, found: Parts) -> Iterator
                 yield one.value, at
                 if isinstance(one, ast.AugAssign):  # and what it was before
                     yield one.target, Spot(at.at, one.lineno)
+            elif isinstance(one, ast.Expr) and isinstance(one.value, ast.Call):  # ``norms.append(g.norm())``
+                yield from ((given, at) for given in one.value.args)
             else:
                 found.other = True  # a loop's variable, a class, a function that is handed on
     elif isinstance(node, ast.Call):
@@ -100,9 +102,12 @@ def _below(values: Values, node: ast.expr, spot: Spot, found: Parts) -> Iterator
 
 
 def _is_read_plainly(node: ast.expr, names: set[str]) -> bool:
-    """Whether an expression reads more of these names than their `.grad`."""
-    of_grads = {id(one.value) for one in ast.walk(node) if isinstance(one, ast.Attribute) and is_read(one)}
-    return any(isinstance(one, ast.Name) and one.id in names and id(one) not in of_grads for one in ast.walk(node))
+    """Whether an expression reads more of these names than their `.grad`, or a gradient that it asks for."""
+    nodes = list(ast.walk(node))
+    of_grads = {id(one.value) for one in nodes if isinstance(one, ast.Attribute) and is_read(one)}
+    asking = (one for one in nodes if isinstance(one, ast.Call) and source.last_name(ast.unparse(one.func)) == "grad")
+    of_grads |= {id(inner) for one in asking for inner in ast.walk(one)}
+    return any(isinstance(one, ast.Name) and one.id in names and id(one) not in of_grads for one in nodes)
 
 
 def _has_default(values: Values, name: str, spot: Spot) -> bool:
@@ -155,4 +160,7 @@ def _own_method(values: Values, name: str, spot: Spot) -> list[ast.FunctionDef]:
 
 
 def _is_library(node: ast.expr) -> bool:
-    return ast.unparse(node).split(".", 1)[0] in ("torch", "math", "np", "nn", "F")
+    """Whether it is a module such as ``torch.linalg``; not what a function of one returns."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in ("torch", "math", "np", "nn", "F")

@@ -40,10 +40,17 @@ def behind(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Caus
 
 
 def only(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
-    """The same where all of the root comes from such gradients: no line before these can have cut its graph."""
+    """The same where all of the root comes from such gradients: no line before these can have cut its graph.
+
+    What it is compared with may be cut off, as a constant: ``(norms - target).abs()``.
+    """
     found = _parts(record, origins, root, spot)
-    without = found.gradients and not any(one.create_graph for one in found.gradients)
-    return behind(record, origins, root, spot) if without and found.only_gradients else None
+    if not found.gradients or any(one.create_graph for one in found.gradients) or found.other:
+        return None
+    if not found.cut:
+        return behind(record, origins, root, spot)
+    made = _statement_of(record, found.gradients[0].place)
+    return _gradient_without_graph(record, *made, found.gradients) if made is not None else None
 
 
 def is_cut_behind(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> bool:
