@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -28,47 +29,67 @@ class _LeftOver(NamedTuple):
 
 
 def find(record: Record) -> Iterator[Finding]:
-    """Yield a finding for each line of a backward that adds to what another line has left, in several passes."""
+    """Yield a finding for each line of a backward that adds to what another loss has left, in several passes."""
     if changes_grads(record):
         return
-    found: dict[tuple[int, int] | None, list[_LeftOver]] = {}
-    for one in _left_overs(record):
-        found.setdefault(at(one.adding.place), []).append(one)
-    for spot, passes in found.items():
-        if spot is not None and len(passes) >= ENOUGH:
+    found: dict[tuple[int, int], list[_LeftOver]] = {}
+    seen = _Seen(record)
+    before: dict[str, BackwardCall] = {}  # leaf -> the last call that gave it a gradient
+    for call in seen.calls:
+        spot = at(call.place)
+        passes = found.setdefault(spot, []) if spot is not None else []
+        if spot is not None and len(passes) < ENOUGH and (one := _left_over(seen, call, before)) is not None:
+            passes.append(one)
+        before.update({local(path): call for path in call.reached})
+    for passes in found.values():
+        if len(passes) >= ENOUGH:
             yield _of(record, passes[0])
 
 
-def _left_overs(record: Record) -> Iterator[_LeftOver]:
-    calls = [call for call in record.calls if call.api == "backward" and call.result == "ok"]
-    before: dict[str, BackwardCall] = {}  # leaf -> the last call that gave it a gradient
-    for call in calls:
-        given = _with_gradients(record, call)
-        giving = next((before[leaf] for leaf in sorted(given) if leaf in before), None)
-        if giving is not None:
-            leaves = tuple(leaf for leaf in map(local, call.reached) if before.get(leaf) is giving and leaf in given)
-            by_turns = _is_of_the_pass_before(giving, call) and _in_each_pass(calls, giving, call)
-            step = _step_with_both(record, giving, call, leaves)
-            if step is not None and (by_turns or _is_each_for_its_own(record, calls, giving, call)):
-                yield _LeftOver(giving, call, step, leaves)
-        before.update({local(path): call for path in call.reached})
+class _Seen:
+    """The backward calls of a program, and what was seen to be written behind each of them."""
+
+    def __init__(self, record: Record) -> None:
+        self.calls = [call for call in record.calls if call.api == "backward" and call.result == "ok"]
+        self.of_line: dict[object, list[BackwardCall]] = defaultdict(list)
+        for call in self.calls:
+            self.of_line[at(call.place), call.thread].append(call)
+        self.steps: dict[int, list[tuple[Write, set[str]]]] = defaultdict(list)  # by the number of calls before
+        self.grads: dict[tuple[int, object], set[str]] = defaultdict(set)  # and by the line
+        for write in record.writes:
+            paths = set(map(local, write.paths))
+            if not write.optimizer:
+                self.grads[write.after_calls, at(write.place)] |= paths
+            elif not any(".state" in path for path in paths):
+                self.steps[write.after_calls].append((write, paths))
+
+    def like(self, call: BackwardCall) -> list[BackwardCall]:
+        """The calls of the same line."""
+        return self.of_line[at(call.place), call.thread]
+
+    def with_gradients(self, call: BackwardCall) -> set[str]:
+        """The leaves that had a gradient before a call that reached them: as seen then, or as it added to one."""
+        graph, reached = call.graph, set(map(local, call.reached))
+        if graph is None:
+            added = self.grads.get((call.n + 1, at(call.place)), ())
+            return {leaf for leaf in reached if f"{leaf}.grad" in added}
+        had = ((index, leaf) for index, leaf in graph.leaves.items() if leaf.has_grad)
+        mine = (leaf for index, leaf in had if graph.uid[index] in call.reached_uids)
+        return {local(path) for leaf in mine for path in leaf.paths} & reached
 
 
-def _with_gradients(record: Record, call: BackwardCall) -> set[str]:
-    """The leaves that had a gradient before a call that reached them: as seen before it, or as it added to one."""
-    graph = call.graph
-    if graph is None:
-        added = (one for one in record.writes if one.after_calls == call.n + 1 and at(one.place) == at(call.place))
-        paths = {local(path) for one in added if not one.optimizer for path in one.paths}
-        return {leaf for leaf in map(local, call.reached) if f"{leaf}.grad" in paths}
-    leaves = graph.leaves.items() if graph is not None else ()
-    had = {
-        local(path)
-        for index, leaf in leaves
-        if leaf.has_grad and graph is not None and graph.uid[index] in call.reached_uids
-        for path in leaf.paths
-    }
-    return had & set(map(local, call.reached))
+def _left_over(seen: _Seen, call: BackwardCall, before: dict[str, BackwardCall]) -> _LeftOver | None:
+    """What a call adds to; None: to nothing, or it may be meant to."""
+    given = seen.with_gradients(call)
+    giving = next((before[leaf] for leaf in sorted(given) if leaf in before), None)
+    if giving is None:
+        return None
+    leaves = tuple(leaf for leaf in map(local, call.reached) if before.get(leaf) is giving and leaf in given)
+    step = _step_with_both(seen, giving, call, leaves)
+    if step is None:
+        return None
+    by_turns = _is_of_the_pass_before(giving, call) and _in_each_pass(seen, giving, call)
+    return _LeftOver(giving, call, step, leaves) if by_turns or _is_each_for_its_own(seen, giving, call) else None
 
 
 def _is_of_the_pass_before(giving: BackwardCall, adding: BackwardCall) -> bool:
@@ -78,42 +99,30 @@ def _is_of_the_pass_before(giving: BackwardCall, adding: BackwardCall) -> bool:
     return follows and one.run == other.run and at(one) != at(other) and giving.thread == adding.thread
 
 
-def _in_each_pass(calls: list[BackwardCall], giving: BackwardCall, adding: BackwardCall) -> bool:
+def _in_each_pass(seen: _Seen, giving: BackwardCall, adding: BackwardCall) -> bool:
     """Whether the line of the second call also ran in the pass of the first one, before it.
 
     Where passes alternate between two losses, a step by both may be meant.
     """
-    return any(
-        one.n < giving.n
-        and at(one.place) == at(adding.place)
-        and (one.place.run, one.place.iteration) == (giving.place.run, giving.place.iteration)
-        for one in calls
-    )
+    own = (giving.place.run, giving.place.iteration)
+    return any(one.n < giving.n and (one.place.run, one.place.iteration) == own for one in seen.like(adding))
 
 
-def _is_each_for_its_own(record: Record, calls: list[BackwardCall], giving: BackwardCall, adding: BackwardCall) -> bool:
+def _is_each_for_its_own(seen: _Seen, giving: BackwardCall, adding: BackwardCall) -> bool:
     """Whether two calls are of a loop over optimizers: one line calls, and one line steps after each of its calls."""
-    of_line = [call for call in calls if at(call.place) == at(adding.place) and call.thread == adding.thread]
-    behind = {write.after_calls: at(write.place) for write in record.writes if write.optimizer}
-    steps = {behind.get(call.n + 1) for call in of_line}
-    return (
-        giving in of_line
-        and of_line.index(adding) == of_line.index(giving) + 1
-        and len(steps - {None}) == len(steps) == 1
-    )
+    alike = seen.like(adding)
+    following = any(one is giving and other is adding for one, other in zip(alike, alike[1:]))
+    steps = {at(write.place) for call in alike for write, _ in seen.steps.get(call.n + 1, ())}
+    return following and len(steps) == 1 and all(call.n + 1 in seen.steps for call in alike)
 
 
-def _step_with_both(
-    record: Record, giving: BackwardCall, adding: BackwardCall, leaves: tuple[str, ...]
-) -> Write | None:
+def _step_with_both(seen: _Seen, giving: BackwardCall, adding: BackwardCall, leaves: tuple[str, ...]) -> Write | None:
     """The step behind both calls, if another optimizer has made one in between, with what the first call was for."""
-    steps = [(write, set(map(local, write.paths))) for write in record.writes if write.optimizer]
-    steps = [(write, held) for write, held in steps if not any(".state" in path for path in held)]
-    between = [held for write, held in steps if giving.n < write.after_calls <= adding.n]
+    between = [held for n in range(giving.n + 1, adding.n + 1) for _, held in seen.steps.get(n, ())]
     if not leaves or not between or any(held.intersection(leaves) for held in between):
         return None
-    behind = [write for write, held in steps if write.after_calls == adding.n + 1 and held.intersection(leaves)]
-    return behind[0] if behind else None
+    behind = (write for write, held in seen.steps.get(adding.n + 1, ()) if held.intersection(leaves))
+    return next(behind, None)
 
 
 def _of(record: Record, one: _LeftOver) -> Finding:
