@@ -14,7 +14,7 @@ from graphwidget.diagnosis.findings.refusals.unused_inputs.below import below
 from graphwidget.diagnosis.source import syntax
 from graphwidget.diagnosis.source.cells import Cells, Spot
 from graphwidget.diagnosis.source.edits import text_edit
-from graphwidget.diagnosis.wording import at, short, where
+from graphwidget.diagnosis.wording import at, place_of, short, where
 from graphwidget.model import BackwardCall, Fix, Place, Record, TensorRef
 
 __all__ = ["part_of_whole"]
@@ -60,7 +60,8 @@ def part_of_whole(
     if part is None:
         return None
     whole = ast.unparse(part.whole)
-    place = Place(spot[0], part.statement.lineno, syntax.line_text(text, part.statement.lineno))
+    run = next(one for one in cells.latest if one.cell == spot[0])
+    place = place_of(run, part.statement.lineno)
     line = f"{short(ast.unparse(part.statement))} ({where(place)})"
     said = (
         f"{line} takes {shown} out of `{whole}`: it is a tensor of its own. `{root}` was computed from `{whole}`, so a "
