@@ -38,8 +38,18 @@ class Parts:
         return bool(self.gradients or self.read) and not self.other and not self.cut
 
 
-def parts(values: Values, root: ast.expr, spot: Spot, calls: Mapping[Line, BackwardCall]) -> Parts:
-    """Return what an expression at a line is computed from. `calls` are those of ``autograd.grad``, by their line."""
+def parts(
+    values: Values, root: ast.expr, spot: Spot, calls: Mapping[Line, BackwardCall], *, inside_a_cut: bool = False
+) -> Parts:
+    """Return what an expression at a line is computed from.
+
+    Parameters
+    ----------
+    calls
+        Those of ``autograd.grad``, by their line.
+    inside_a_cut
+        Go on behind what cuts the graph.
+    """
     found, queue, seen = Parts(), [(root, spot)], set[int]()
     for node, at in queue:
         if id(node) in seen:
@@ -59,10 +69,16 @@ def parts(values: Values, root: ast.expr, spot: Spot, calls: Mapping[Line, Backw
             continue
         outermost = node.func if isinstance(node, ast.Call) else node
         if (isinstance(outermost, ast.Attribute) and outermost.attr in _CUTTING) or _is_switched(values, node, at):
-            found.cut = True
-            continue
+            found.cut |= inside_a_cut or not _has_no_graph(parts(values, node, at, calls, inside_a_cut=True))
+            if not inside_a_cut:
+                continue
         queue += _below(values, node, at, found)
     return found
+
+
+def _has_no_graph(cut: Parts) -> bool:
+    """Whether what is cut off is computed from gradients without a graph: ``norms.mean()``, under `no_grad`."""
+    return bool(cut.gradients) and not any(one.create_graph for one in cut.gradients)
 
 
 def _is_switched(values: Values, node: ast.expr, spot: Spot) -> bool:

@@ -40,17 +40,14 @@ def behind(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Caus
 
 
 def only(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
-    """The same where all of the root comes from such gradients: no line before these can have cut its graph.
-
-    What it is compared with may be cut off, as a constant: ``(norms - target).abs()``.
-    """
+    """The same where all of the root comes from such gradients: no line before these can have cut its graph."""
     found = _parts(record, origins, root, spot)
-    if not found.gradients or any(one.create_graph for one in found.gradients) or found.other:
+    without = found.gradients and not any(one.create_graph for one in found.gradients)
+    if not without or not found.only_gradients:
         return None
-    if not found.cut:
-        return behind(record, origins, root, spot)
     made = _statement_of(record, found.gradients[0].place)
-    return _gradient_without_graph(record, *made, found.gradients) if made is not None else None
+    own = _gradient_without_graph(record, *made, found.gradients) if made is not None else None
+    return behind(record, origins, root, spot) or own
 
 
 def is_cut_behind(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> bool:
