@@ -16,6 +16,7 @@ from graphwidget.model import BackwardCall, Finding, Fix, Record, Write
 __all__ = ["find"]
 
 ENOUGH = 2  # passes that show it
+MANY = 4  # calls of a line that make a loop over optimizers
 MOST_NAMED = 3
 
 
@@ -42,7 +43,7 @@ def find(record: Record) -> Iterator[Finding]:
             passes.append(one)
         before.update({local(path): call for path in call.reached})
     for passes in found.values():
-        if len(passes) >= ENOUGH:
+        if len(passes) >= ENOUGH or any(_is_each_for_its_own(seen, one.giving, one.adding) for one in passes):
             yield _of(record, passes[0])
 
 
@@ -55,12 +56,15 @@ class _Seen:
         for call in self.calls:
             self.of_line[at(call.place), call.thread].append(call)
         self.steps: dict[int, list[tuple[Write, set[str]]]] = defaultdict(list)  # by the number of calls before
+        self.stepping: dict[int, set[object]] = defaultdict(set)  # the lines of all steps
         self.grads: dict[tuple[int, object], set[str]] = defaultdict(set)  # and by the line
         for write in record.writes:
             paths = set(map(local, write.paths))
             if not write.optimizer:
                 self.grads[write.after_calls, at(write.place)] |= paths
-            elif not any(".state" in path for path in paths):
+                continue
+            self.stepping[write.after_calls].add(at(write.place))
+            if not any(".state" in path for path in paths):
                 self.steps[write.after_calls].append((write, paths))
 
     def like(self, call: BackwardCall) -> list[BackwardCall]:
@@ -109,11 +113,14 @@ def _in_each_pass(seen: _Seen, giving: BackwardCall, adding: BackwardCall) -> bo
 
 
 def _is_each_for_its_own(seen: _Seen, giving: BackwardCall, adding: BackwardCall) -> bool:
-    """Whether two calls are of a loop over optimizers: one line calls, and one line steps after each of its calls."""
+    """Whether two calls are of a loop over optimizers: one line calls, and one line steps after each of its calls.
+
+    What is seen in one of its passes is so in the others: most calls of such a line are only counted.
+    """
     alike = seen.like(adding)
     following = any(one is giving and other is adding for one, other in zip(alike, alike[1:]))
-    steps = {at(write.place) for call in alike for write, _ in seen.steps.get(call.n + 1, ())}
-    return following and len(steps) == 1 and all(call.n + 1 in seen.steps for call in alike)
+    steps = [seen.stepping.get(call.n + 1, set()) for call in alike]
+    return following and len(alike) >= MANY and len(set().union(*steps)) == 1 and all(steps)
 
 
 def _step_with_both(seen: _Seen, giving: BackwardCall, adding: BackwardCall, leaves: tuple[str, ...]) -> Write | None:
