@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from graphwidget.diagnosis.no_graph.cause import Cause
-from graphwidget.diagnosis.no_graph.frozen_by_name import frozen_by_name
+from graphwidget.diagnosis.no_graph.leaves.frozen_by_name import frozen_by_name
 from graphwidget.diagnosis.no_graph.origins import Origins
 from graphwidget.diagnosis.no_graph.values import Spot
 from graphwidget.diagnosis.source import syntax as source

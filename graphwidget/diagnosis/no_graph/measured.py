@@ -14,7 +14,7 @@ from graphwidget.diagnosis.fixes.rerun.once_only import each_time, keeps
 from graphwidget.diagnosis.no_graph.applied import APPLY, applied_around
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.cutting import CUTTING, NOT_DIFFERENTIABLE, cuts_in
-from graphwidget.diagnosis.no_graph.frozen_by_name import frozen_by_name
+from graphwidget.diagnosis.no_graph.leaves.frozen_by_name import frozen_by_name
 from graphwidget.diagnosis.no_graph.leaves.unused_held import beside_the_optimizer
 from graphwidget.diagnosis.no_graph.origins import Cut, Kept
 from graphwidget.diagnosis.no_graph.twins import called_at
