@@ -39,8 +39,9 @@ def for_pile(record: Record, pile: Pile, lasting: bool) -> tuple[Fix, ...]:
     keep = keep or keep_numbers(record, pile.name, pile.owners, pile.graph)
     keep = keep or (handed_over(record, pile.name, pile.owners, pile.graph) if len(pile.paths) == 1 else None)
     keep = keep or _hand_over_numbers(record, pile)
-    keep = keep or (kept_whole(record, pile.name, pile.owners) if not pile.chain and len(pile.paths) == 1 else None)
-    if (keep := keep or without_graph(record, pile.graph, pile.owners, pile.inside)) is None:
+    keep = keep or without_graph(record, pile.graph, pile.owners, pile.inside)
+    whole = kept_whole(record, pile.name, pile.owners) if not pile.chain and len(pile.paths) == 1 else None
+    if (keep := keep or whole) is None:
         line = f" ({where(place)})" if where(place) else ""
         unless = UNLESS if not pile.chain and needed(record, source.last_name(name), set()) else ""
         keep = Fix(
