@@ -134,3 +134,11 @@ def test_an_object_that_a_backward_has_got_its_tensors_from_is_left_as_it_is(mad
     assert found.kind == "leak" and found.carriers == ("done",)
     assert "`done.append(episode)`" in found.fixes[0].text and not found.fixes[0].edits
     assert found.cause is not None and (found.cause.cell, found.cause.line) == (2, 5)
+
+
+def test_objects_of_which_no_backward_has_run_the_graphs_are_made_without_one() -> None:
+    boxes = "class Box:\n    def __init__(self, **values):\n        self.__dict__.update(values)\nboxes = []\n"
+    check = "y = net(torch.rand(4, 3)).tanh(); box = Box(step=i, parts=[y]); boxes.append(box)"
+    (found,) = findings_of(SETUP + boxes, LOOP.format(first="pass", last=check))
+    assert found.kind == "leak" and found.carriers == ("boxes",)
+    assert "for the backward of their pass" not in found.fixes[0].text
